@@ -1,0 +1,110 @@
+"""How the arrays of a case are written in JSON, and how they are read back without losing a bit.
+
+A short array is a flat list of numbers beside its dtype and shape; a long one is kept in an npz file and named
+by its SHA-256. JSON knows neither NaN nor infinity, so these are the strings "nan", "inf" and "-inf". bfloat16
+is stored as its uint16 bits, complex numbers as pairs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+LONGEST_LIST = 64
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+Fetch = Callable[[str], np.ndarray]
+
+
+def sha256(array: np.ndarray) -> str:
+    """The SHA-256 of the array's bytes in C order."""
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def encode_numbers(array: np.ndarray, store: dict[str, np.ndarray]) -> Any:
+    """The array's numbers as a flat list, or the name under which they were put into the store."""
+    if array.size > LONGEST_LIST:
+        digest = sha256(array)
+        store[digest] = array
+        return {"sha256": digest}
+    numbers = [_plain(number) for number in array.ravel()]
+    if not _same(decode_numbers(numbers, array.dtype, array.shape, store.__getitem__), array):
+        raise ValueError(f"these {array.dtype} numbers change on their way through JSON: {numbers}")
+    return numbers
+
+
+def decode_numbers(numbers: Any, dtype: np.dtype, shape: tuple[int, ...], fetch: Fetch) -> np.ndarray:
+    """The array that `encode_numbers` wrote; `fetch` finds a stored one by its SHA-256.
+
+    Raises ValueError when the count does not fit the shape or the stored array is not what its name says.
+    """
+    if isinstance(numbers, dict):
+        return _fetched(numbers["sha256"], dtype, shape, fetch)
+    size = int(np.prod(shape, dtype=int))
+    if len(numbers) != size:
+        raise ValueError(f"{len(numbers)} numbers for the shape {tuple(shape)}, which takes {size}")
+    plain = np.array([float(n) if isinstance(n, str) else n for n in numbers], None if numbers else float)
+    return plain.astype(dtype).reshape(shape)
+
+
+def encode(array: np.ndarray, store: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The JSON record of an array: dtype, shape and numbers (bits for bfloat16, pairs for complex)."""
+    record = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    if array.dtype == BFLOAT16:
+        return record | {"bits": encode_numbers(array.view(np.uint16), store)}
+    if array.dtype.kind == "c":
+        pairs = np.stack([array.real, array.imag], axis=-1)
+        return record | {"pairs": encode_numbers(pairs, store)}
+    return record | {"values": encode_numbers(array, store)}
+
+
+def decode(record: dict[str, Any], fetch: Fetch) -> np.ndarray:
+    """The array of a JSON record.
+
+    Raises ValueError, with what is wrong, for a record that `encode` cannot have written.
+    """
+    shape = tuple(record["shape"])
+    if "bits" in record:
+        return decode_numbers(record["bits"], np.dtype(np.uint16), shape, fetch).view(BFLOAT16)
+    dtype = np.dtype(record["dtype"])
+    if "pairs" in record:
+        pairs = decode_numbers(record["pairs"], np.empty(0, dtype).real.dtype, (*shape, 2), fetch)
+        return (pairs[..., 0] + 1j * pairs[..., 1]).astype(dtype)
+    return decode_numbers(record["values"], dtype, shape, fetch)
+
+
+def write_npz(arrays: dict[str, np.ndarray]) -> bytes:
+    """An uncompressed npz file whose bytes depend on the arrays alone: sorted names, one fixed date."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(arrays):
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), version=(1, 0))
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), member.getvalue())
+    return buffer.getvalue()
+
+
+def _plain(number: np.generic) -> Any:
+    if number.dtype.kind != "f":
+        return int(number)
+    # The shortest decimal that gives this number back in its own dtype.
+    return float(str(number)) if np.isfinite(number) else str(number)
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def _fetched(digest: str, dtype: np.dtype, shape: tuple[int, ...], fetch: Fetch) -> np.ndarray:
+    array = fetch(digest)
+    if (array.dtype, array.shape) != (dtype, shape):
+        found = f"{array.dtype} {array.shape}"
+        raise ValueError(f"the stored array {digest[:8]} is {found}, the record says {dtype} {shape}")
+    if sha256(array) != digest:
+        raise ValueError(f"the stored array {digest[:8]} has the SHA-256 {sha256(array)[:8]}")
+    return array

@@ -1,0 +1,1 @@
+"""The judge judged: tests of the conformance package and of what surrounds it."""

@@ -1,1 +1,1 @@
-"""The judge: fixed cases, an oracle that imports no implementation, and the means to run any backend over them."""
+"""The judge: cases, an oracle and error budgets for attention, masking and retrieval."""

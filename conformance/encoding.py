@@ -1,8 +1,8 @@
 """How the arrays of a case are written in JSON, and how they are read back without losing a bit.
 
-A short array is a flat list of numbers beside its dtype and shape; a long one is kept in an npz file and named
-by its SHA-256. JSON knows neither NaN nor infinity, so these are the strings "nan", "inf" and "-inf". bfloat16
-is stored as its uint16 bits, complex numbers as pairs.
+A short array is a flat list of numbers beside its dtype and shape; a long one is kept in an npz file and
+named by its SHA-256. JSON knows neither NaN nor infinity, so these are the strings "nan", "inf" and "-inf".
+bfloat16 is stored as its uint16 bits, complex numbers as pairs.
 """
 
 from __future__ import annotations

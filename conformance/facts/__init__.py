@@ -88,6 +88,49 @@ def qkv(
     }
 
 
-def pattern(T: int, S: int, D: int = 5, dtype: str = "float32") -> dict[str, np.ndarray]:
+def plain(dtype: str = "float32") -> dict[str, np.ndarray]:
+    """No leading axes, T=4, S=7, D=5, Dv=6: short enough to be read in the case file."""
+    return qkv((4, 5), (7, 5), (7, 6), dtype)
+
+
+def batched(dtype: str = "float32") -> dict[str, np.ndarray]:
+    """B=2, H=3, T=4, S=7, D=5, Dv=6: all sizes differ, so that no two axes can be exchanged unnoticed."""
+    return qkv((2, 3, 4, 5), (2, 3, 7, 5), (2, 3, 7, 6), dtype)
+
+
+def square(dtype: str = "float32") -> dict[str, np.ndarray]:
+    """B=2, H=4, T=S=6, D=Dv=5: equal sizes, so that an exchange of axes gives a wrong number and no error."""
+    return qkv((2, 4, 6, 5), (2, 4, 6, 5), (2, 4, 6, 5), dtype, seed=2)
+
+
+def pattern(T: int, S: int, dtype: str = "float32") -> dict[str, np.ndarray]:
     """Zero queries and unit values: each output row is the set of visible keys, divided by their number."""
-    return {"q": zeros((T, D), dtype), "k": normal((S, D), dtype, seed=7), "v": identity(S, dtype)}
+    return {"q": zeros((T, 5), dtype), "k": normal((S, 5), dtype, seed=7), "v": identity(S, dtype)}
+
+
+def drawn(*rows: str, dtype: str = "bool") -> np.ndarray:
+    """The mask that rows of # (visible) and . (hidden) draw, one row a query."""
+    return array([[place == "#" for place in row] for row in rows], dtype)
+
+
+def shares(*rows: str) -> list[list[float]]:
+    """The output of `pattern` under the mask that the rows draw: each visible key has an equal share."""
+    return [[(place == "#") / max(row.count("#"), 1) for place in row] for row in rows]
+
+
+def attention(
+    id: str,
+    fact: str,
+    clauses: str,
+    flags: str,
+    arrays: dict[str, Any],
+    *,
+    op: str = "attention",
+    **rest: Any,
+) -> Fact:
+    """A fact about attention: clauses and flags are separated by spaces, further keywords are options.
+
+    ``laws``, ``paper``, ``instead`` and ``either`` go to the fields of `Fact` of that name.
+    """
+    fields = {name: rest.pop(name) for name in ("laws", "paper", "instead", "either") if name in rest}
+    return Fact(id, fact, tuple(clauses.split()), tuple(flags.split()), op, arrays, rest, **fields)

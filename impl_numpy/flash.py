@@ -1,0 +1,137 @@
+"""Attention over tiles: the same function as `attention` in O(T + S) extra memory.
+
+A query tile walks over the key tiles and carries, for each of its rows, the running maximum `top`, the
+sum `total` of exp(score - top), the unnormalised output `acc`, and whether anything was `found`.
+Partial results over disjoint sets of keys are merged by the same arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import arguments, checks
+from .attention import blend, cap, default_scale, prepare, scaled_scores
+from .masks import cut, split_mask, visibility
+from .softmax import close, exponentials, row_top
+
+BLOCK_SIZE = (256, 512)
+
+
+class Rows(NamedTuple):
+    """What is known of a tile of rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv)."""
+
+    top: Any
+    total: Any
+    found: Any
+    acc: Any
+
+
+# --- the public functions --------------------------------------------------------------------------------
+
+
+@np.errstate(all="ignore")
+def flash_attention(
+    q,
+    k,
+    v,
+    mask=None,
+    *,
+    bias=None,
+    is_causal=False,
+    scale=None,
+    softcap=None,
+    sinks=None,
+    enable_gqa=False,
+    block_size=None,
+):
+    """Do what `attention` does tile by tile, and never hold a T x S array.
+
+    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default. Returns
+    out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
+    float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
+    Raises what `attention` raises, and ValueError for a tile size < 1.
+    Source: Dao et al. 2022, "FlashAttention", algorithm 1; Milakov and Gimelshein 2018, algorithm 3.
+    """
+    shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+    arguments.pair_of_sizes("block_size", block_size)
+    dtype, scale = q.dtype, default_scale(scale, q)
+    q, k, v, bias, sinks = prepare(shape, q, k, v, bias, sinks, enable_gqa)
+    mask, rule = split_mask(mask, is_causal)
+
+    out = np.empty((*shape[:-1], v.shape[-1]), dtype)
+    lse = np.empty(shape[:-1], q.dtype)
+    t, s = block_size or BLOCK_SIZE
+    for rows in tiles(shape[-2], t):
+        state = start(q[..., rows.start : rows.stop, :], v, sinks)
+        for cols in tiles(shape[-1], s):
+            if rule is not None and rule.covers(rows, cols) is False:
+                continue
+            masked, visible = masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols)
+            state = extend(state, masked, visible, v[..., cols.start : cols.stop, :])
+        out[..., rows.start : rows.stop, :], lse[..., rows.start : rows.stop] = finish(state)
+    return out, lse
+
+
+@np.errstate(all="ignore")
+def merge(parts):
+    """Join partial results over disjoint sets of keys into the result over all of them.
+
+    parts: sequence of (out (*B, T, Dv), lse (*B, T)). Returns (out, lse) of those shapes and dtypes. Associative
+    and commutative up to rounding, with identity (0, -inf); a part with lse -inf saw nothing and has no weight.
+    Give a sink to one part alone. Raises TypeError for a wrong type, ValueError for no part or unequal shapes.
+    Source: Dao et al. 2023, "Flash-Decoding"; Milakov and Gimelshein 2018, equation 4.
+    """
+    checks.merge(parts)
+    outs = np.stack([out.astype(lse.dtype) for out, lse in parts])
+    lses = np.stack([lse for _, lse in parts])[..., None]
+    top = lses.max(axis=0)
+    seen = lses != -np.inf
+    shares = exponentials(lses, seen, top)
+    divisor, lse = close(top, shares.sum(axis=0), seen.any(axis=0))
+    out = (shares * np.where(seen, outs, 0)).sum(axis=0) / divisor
+    return out.astype(parts[0][0].dtype), lse[..., 0]
+
+
+# --- one tile after the other ----------------------------------------------------------------------------
+
+
+def tiles(length, size):
+    """The position ranges of at most `size` positions that make up `length`."""
+    return [range(i, min(i + size, length)) for i in range(0, length, size)]
+
+
+def masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols):
+    """Scores of one tile after scale, softcap, bias and mask, and which pairs are visible (C1 to C4)."""
+    visible = visibility(mask, rule, bias, rows, cols)
+    scores = scaled_scores(q[..., rows.start : rows.stop, :], k[..., cols.start : cols.stop, :], scale)
+    capped = cap(scores, softcap)
+    biased = capped if bias is None else capped + cut(bias, rows, cols)
+    visible = np.broadcast_to(visible, biased.shape)
+    return np.where(visible, biased, -np.inf).astype(q.dtype), visible
+
+
+def start(q, v, sinks):
+    """Rows that have seen no key yet; a sink is in the denominator from the beginning (C7)."""
+    shape = (*q.shape[:-1], 1)
+    top = np.full(shape, -np.inf, q.dtype) if sinks is None else np.broadcast_to(sinks, shape)
+    found = top != -np.inf
+    total = exponentials(top, found, top)
+    return Rows(top, total, found, np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
+
+
+def extend(state, masked, visible, v):
+    """The rows after one more tile of keys: what was summed so far is rescaled to the new maximum."""
+    top = np.maximum(state.top, row_top(masked))
+    shrink = exponentials(state.top, state.found, top)
+    numerators = exponentials(masked, visible, top)
+    total = state.total * shrink + numerators.sum(axis=-1, keepdims=True)
+    acc = state.acc * shrink + blend(numerators, v, visible)
+    return Rows(top, total, state.found | visible.any(axis=-1, keepdims=True), acc)
+
+
+def finish(state):
+    """The output and the lse of rows that have seen all their keys."""
+    divisor, lse = close(state.top, state.total, state.found)
+    return state.acc / divisor, lse[..., 0]

@@ -39,7 +39,8 @@ def everything(session: nox.Session) -> None:
 @nox.session(python=False, requires=["everything"])
 def conformance(session: nox.Session) -> None:
     """Judge the three implementations by all cases and write the report: the main job."""
-    session.run(_python(session), "-m", "conformance", "run", *session.posargs)
+    report = ["--report", "results/report.html"]
+    session.run(_python(session), "-m", "conformance", "run", *report, *session.posargs)
 
 
 @nox.session(python=False, default=False, requires=["everything"])

@@ -1,0 +1,1 @@
+"""Adapters: each module makes one library a backend of the judge."""

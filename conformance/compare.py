@@ -88,9 +88,7 @@ def _compare_exactly(expected: np.ndarray, got: np.ndarray) -> Verdict:
 
 def _compare_values(expected: np.ndarray, got: np.ndarray, budget: np.ndarray) -> Verdict:
     if not (budget >= 0)[np.isfinite(expected)].all():
-        raise ValueError(
-            "an error budget is NaN or negative; it must be a number >= 0 wherever a number is due"
-        )
+        raise ValueError("an error budget is NaN or negative; it must be a number >= 0 wherever a number is due")
     got = got.astype(np.float64)
     wrong = _wrong_pattern(expected, got)
     if wrong.any():
@@ -111,9 +109,7 @@ def _error_ratio(expected: np.ndarray, got: np.ndarray, budget: np.ndarray) -> n
     return np.divide(error, budget, where=(error > 0) & (budget > 0), out=over)
 
 
-def _verdict(
-    what: str, ratio: np.ndarray, expected: np.ndarray, got: np.ndarray, budget: np.ndarray
-) -> Verdict:
+def _verdict(what: str, ratio: np.ndarray, expected: np.ndarray, got: np.ndarray, budget: np.ndarray) -> Verdict:
     if ratio.size == 0:
         return Verdict(True, "equal", 0.0, "there are no elements to differ")
     worst = float(ratio.max())
@@ -122,9 +118,7 @@ def _verdict(
     numbers = (index, expected[index].item(), got[index].item(), budget[index].item())
     at = "at {}: expected {:.9g}, got {:.9g}, budget {:.3g}".format(*numbers)
     if wrong.any():
-        message = (
-            f"{wrong.sum()} of {wrong.size} elements differ, the worst by {worst:.3g} budgets, first {at}"
-        )
+        message = f"{wrong.sum()} of {wrong.size} elements differ, the worst by {worst:.3g} budgets, first {at}"
         return Verdict(False, what, worst, message, *numbers)
     return Verdict(True, "equal", worst, f"the worst error is {worst:.3g} of its budget, {at}", *numbers)
 

@@ -17,11 +17,11 @@ class NumPy(Mirror):
 
     def from_numpy(self, array: np.ndarray) -> np.ndarray:
         """Copy the array."""
-        return array.copy()
+        return np.array(array)
 
     def to_numpy(self, array: np.ndarray) -> np.ndarray:
         """Copy the array, since the next call may share memory with it."""
-        return array.copy()
+        return np.array(array)
 
     def is_own(self, value: Any) -> bool:
         """Tell whether the value is an array; a NumPy scalar is none."""

@@ -1,0 +1,172 @@
+"""The command line: python -m conformance run | list | show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from conformance import selecting, tally
+from conformance.ledger import Ledger, load
+from conformance.loading import Case, Check, digest, load_cases, load_flags
+from conformance.loading import checks as all_checks
+from conformance.results import Header, Result, write
+from conformance.running import Run
+
+DEFAULT_BACKENDS = ("numpy", "torch", "jax", "torch-sdpa")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Judge implementations of attention, masking and retrieval against one contract.",
+)
+
+Text = Annotated[str, typer.Option("-k", metavar="TEXT", help="Only what has this text in its name or fact.")]
+Ops = Annotated[list[str] | None, typer.Option("--op", "--ops", help="Only this operation; repeatable.")]
+Dtypes = Annotated[list[str] | None, typer.Option("--dtype", help="Only inputs of this dtype; repeatable.")]
+Clauses = Annotated[list[str] | None, typer.Option("--clause", help="Only this clause; repeatable.")]
+Backends = Annotated[
+    list[str] | None,
+    typer.Option("--backend", metavar="NAME", help=f"Repeatable; default: {', '.join(DEFAULT_BACKENDS)}."),
+]
+Report = Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write the report as one HTML page.")]
+Json = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE.jsonl", help="Write the results; several backends: FILE.NAME.jsonl each."),
+]
+Jobs = Annotated[int, typer.Option(min=1, help="How many processes work at a time.")]
+FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first wrong answer.")]
+
+
+@app.command()
+def run(
+    backend: Backends = None,
+    report: Report = None,
+    json: Json = None,
+    text: Text = "",
+    op: Ops = None,
+    dtype: Dtypes = None,
+    clause: Clauses = None,
+    jobs: Jobs = 2,
+    fail_fast: FailFast = False,
+) -> None:
+    """Run the cases on backends and report. Exit code: 0 nothing differs, 1 something does, 2 wrong usage."""
+    from conformance import report as terminal
+
+    cases = load_cases()
+    with usage_errors():
+        specs = selecting.backends(backend or DEFAULT_BACKENDS)
+        checks = selecting.select(cases, text, ops=op or (), dtypes=dtype or (), clauses=clause or ())
+    running = Run(checks, specs, jobs=jobs)
+    ledgers: dict[str, Ledger] = {}
+    results = sorted(collect(running, ledgers, len(checks) * len(specs), fail_fast), key=_order(checks, specs))
+    problems = [line for name in ledgers for line in _problems(name, ledgers[name], cases)]
+    chosen = list({check.case.id: check.case for check in checks}.values())
+    terminal.show(results, chosen, load_flags(), problems, Console())
+    if json:
+        write_json(json, results, running.info, chosen)
+    if report:
+        write_html(report, results, chosen, problems, running.info)
+    raise typer.Exit(1 if problems or tally.wrong(results) else 0)
+
+
+@app.command("list")
+def list_(text: Text = "", op: Ops = None, dtype: Dtypes = None, clause: Clauses = None) -> None:
+    """List the cases."""
+    from conformance import showing
+
+    with usage_errors():
+        found = selecting.select(load_cases(), text, ops=op or (), dtypes=dtype or (), clauses=clause or ())
+    cases = list({check.case.id: check.case for check in found}.values())
+    Console().print(showing.overview(cases), f"\n{len(cases)} cases, {len(found)} checks", sep="\n")
+
+
+@app.command()
+def show(case: Annotated[str, typer.Argument(help="The id of a case, or the name of one of its checks.")]) -> None:
+    """Show one case: fact, clauses, flags, arrays, mask and what is expected."""
+    from conformance import showing
+
+    with usage_errors():
+        found = selecting.one(load_cases(), case)
+    showing.show(found, load_flags(), Console())
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn what the user got wrong into a message and exit code 2."""
+    try:
+        yield
+    except ValueError as error:
+        typer.secho(str(error), err=True, fg="red")
+        raise typer.Exit(2) from None
+
+
+def collect(running: Run, ledgers: dict[str, Ledger], total: int, fail_fast: bool) -> list[Result]:
+    """Run to the end, or to the first wrong answer, with a bar; `ledgers` gets that of each backend that ran."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    results: list[Result] = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar, closing(iter(running)) as answers:
+        task = bar.add_task(_state(results), total=total)
+        for result in answers:
+            results.append(_settled(result, ledgers, running.info))
+            bar.update(task, advance=1, description=_state(results))
+            if fail_fast and results[-1].outcome in tally.WRONG:
+                break
+    return results
+
+
+def _settled(result: Result, ledgers: dict[str, Ledger], infos: dict) -> Result:
+    """Give the result as its backend's ledger sees it; the versions that ran decide what of it is in force."""
+    name = result.backend
+    if name not in ledgers:
+        ledgers[name] = Ledger(load(name), infos.get(name, {}))
+    return ledgers[name].settle(result)
+
+
+def _problems(name: str, ledger: Ledger, cases: Sequence[Case]) -> list[str]:
+    every = [check for case in cases for check in all_checks(case)]
+    return [f"ledger of {name}: {problem}" for problem in ledger.problems(every)]
+
+
+def _state(results: Sequence[Result]) -> str:
+    wrong = sum(result.outcome in tally.WRONG for result in results)
+    return f"[red]{wrong} wrong[/]" if wrong else "[green]nothing differs[/]"
+
+
+def _order(checks: Sequence[Check], specs: Sequence[str]):
+    """Sort as the backends were named and the cases stand in their files, not as the processes happen to answer."""
+    place = {name: at for at, name in enumerate([*specs, *(check.name for check in checks)])}
+    return lambda result: (place.get(result.backend, len(specs)), place[result.check])
+
+
+def write_json(path: Path, results: Sequence[Result], infos: dict, cases: Sequence[Case]) -> None:
+    """Write one file of JSON lines for each backend; the name of the only one is kept as it is."""
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    names = list(dict.fromkeys(result.backend for result in results))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        file = path if len(names) == 1 else path.with_name(f"{path.stem}.{name}{path.suffix}")
+        header = Header(digest(list(cases)), name, infos.get(name, {}), started)
+        write(file, header, [result for result in results if result.backend == name])
+        typer.echo(f"results: {file}")
+
+
+def write_html(
+    path: Path, results: Sequence[Result], cases: Sequence[Case], problems: Sequence[str], infos: dict
+) -> None:
+    """Write the HTML page; matplotlib is imported only here, since it takes a second."""
+    from conformance import html
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(html.page(results, cases, load_flags(), problems, infos), encoding="utf-8")
+    typer.echo(f"report: {path}")
+
+
+if __name__ == "__main__":
+    app()

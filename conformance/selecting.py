@@ -1,0 +1,92 @@
+"""What the user asked for: which backends, which checks. What does not exist is answered with what does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from importlib.util import find_spec
+
+from conformance import adapter
+from conformance.contract import CLAUSES, OPERATIONS
+from conformance.facts import FLOATS
+from conformance.loading import Case, Check, checks
+
+# Which extra brings a built-in backend's library; asked without importing it, which takes seconds.
+EXTRAS = {"torch": "torch", "torch-sdpa": "torch", "jax": "jax"}
+
+
+def backends(specs: Sequence[str]) -> list[str]:
+    """Give the backends that were asked for, each once. Raises ValueError where one is unknown or not installed."""
+    problems = [problem for spec in specs if (problem := _problem(spec))]
+    if problems:
+        raise ValueError("\n".join(problems))
+    return list(dict.fromkeys(specs))
+
+
+def _problem(spec: str) -> str | None:
+    """Say why a backend cannot run and what to do about it, or None if it can."""
+    extra = EXTRAS.get(spec)
+    if extra and not find_spec(extra):
+        install = f"pip install 'attention-three-ways[{extra}]'"
+        return f"{spec}: {extra} is not installed. Install it with {install}, or name other backends."
+    if extra:
+        return None
+    try:
+        adapter.find(spec)
+    except LookupError as error:
+        return f"{spec}: {error.args[0]}.{_nearest(spec, adapter.known())}"
+    except ImportError as error:
+        return f"{spec}: {error}. Install what it needs, or name other backends."
+    return None
+
+
+def select(
+    cases: Sequence[Case],
+    text: str = "",
+    *,
+    ops: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+    clauses: Sequence[str] = (),
+) -> list[Check]:
+    """Give the checks whose name or fact contains the text and that have one of the ops, dtypes and clauses.
+
+    Nothing given is no restriction. Raises ValueError, which says what there is, if no check is left.
+    """
+    _known(ops, OPERATIONS, "operation")
+    _known(clauses, CLAUSES, "clause")
+    _known(dtypes, sorted({*FLOATS, *(case.dtype for case in cases)}), "dtype")
+    found = [check for case in cases for check in checks(case) if _is_asked(check, text, ops, dtypes, clauses)]
+    if not found:
+        hint = _nearest(text, [case.id for case in cases])
+        raise ValueError(f"no case matches.{hint} Loosen the filters, or see them all: python -m conformance list")
+    return found
+
+
+def _is_asked(check: Check, text: str, ops: Sequence[str], dtypes: Sequence[str], clauses: Sequence[str]) -> bool:
+    case = check.case
+    return (
+        (text.lower() in check.name.lower() or text.lower() in case.fact.lower())
+        and (not ops or check.op in ops or case.op in ops)
+        and (not dtypes or case.dtype in dtypes)
+        and (not clauses or bool({*clauses} & {*case.clauses}))
+    )
+
+
+def one(cases: Sequence[Case], name: str) -> Case:
+    """Give the case of that id, or of a check's name. Raises ValueError, which names the closest ids."""
+    found = next((case for case in cases if case.id == name.partition("@")[0]), None)
+    if found is None:
+        raise ValueError(f"unknown case {name!r}.{_nearest(name, [case.id for case in cases])}")
+    return found
+
+
+def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unknown {what} {name!r}; known are {', '.join(known)}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """Name up to three that are spelled alike, as the end of a sentence of its own."""
+    near = get_close_matches(name, known, n=3, cutoff=0.4)
+    return f" Did you mean {', '.join(near)}?" if near else ""

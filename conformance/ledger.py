@@ -29,8 +29,9 @@ class Entry:
     """One known difference.
 
     `case` is the pattern of a check's name (* and ? as in file names), `clause` and `flag` an id; those that are
-    given must all fit. `kind` is the outcome, "differs" or "error". `applies` is a range of versions such as
-    "torch>=2.13"; outside of it, or where that library is absent, the entry rests. `seen` says when and with what.
+    given must all fit. `kind` is the outcome, "differs" or "error", and `says` words of the result's reason.
+    `applies` is a range of versions such as "torch>=2.13"; outside of it, or where that library is absent, the
+    entry rests. `seen` says when and with what.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Entry:
     case: str | None = None
     clause: str | None = None
     flag: str | None = None
+    says: str = ""
     link: str | None = None
     applies: str | None = None
 
@@ -54,6 +56,10 @@ class Entry:
             and (self.flag is None or self.flag in flags)
         )
 
+    def describes(self, result: Result) -> bool:
+        """Tell whether the result is as listed."""
+        return result.outcome == self.kind and self.says in result.reason
+
     def in_force(self, info: dict[str, Any]) -> bool:
         """Tell whether the versions that ran are in the range."""
         if self.applies is None:
@@ -66,6 +72,8 @@ class Entry:
 def load(backend: str, path: Path | None = None) -> list[Entry]:
     """Read the ledger of a backend: the file at `path`, or the one that the project keeps, which may be absent.
 
+    A list of patterns as `case` stands for as many entries that share the rest.
+
     Raises ValueError for one of the three implementations, which may have none, and for a broken entry.
     """
     own = FOLDER / f"{backend.replace('-', '_').replace(':', '_')}.toml"
@@ -77,7 +85,13 @@ def load(backend: str, path: Path | None = None) -> list[Entry]:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     if set(content) != {"known"}:
         raise ValueError(f"{path}: the file has to be a list of [[known]] entries")
-    return [_entry(record, path) for record in content["known"]]
+    return [_entry(one, path) for record in content["known"] for one in _each_case(record)]
+
+
+def _each_case(record: dict[str, Any]) -> list[dict[str, str]]:
+    """Make an entry of each pattern where `case` is a list of them, so that each one has to be true."""
+    cases = record.get("case")
+    return [{**record, "case": case} for case in cases] if isinstance(cases, list) else [record]
 
 
 def _entry(record: dict[str, str], path: Path) -> Entry:
@@ -112,7 +126,7 @@ class Ledger:
             return result
         if len(entries) > 1:
             self._problems.append(f"{result.check}: listed more than once: {'; '.join(map(str, entries))}")
-        if result.outcome != entries[0].kind:
+        if not entries[0].describes(result):
             self._problems.append(f"{result.check}: {_contrast(entries[0], result)}")
             return result
         return replace(result, outcome="known", reason=f"{entries[0].reason} ({result.reason})")
@@ -127,4 +141,5 @@ class Ledger:
 def _contrast(entry: Entry, result: Result) -> str:
     if result.outcome in ("pass", "either"):
         return f"listed as {entry.kind} ({entry}), but it is {result.outcome}: remove it from the ledger"
-    return f"listed as {entry.kind} ({entry}), but now it is {result.outcome}: {result.reason}"
+    said = f" with {entry.says!r}" if entry.says else ""
+    return f"listed as {entry.kind}{said} ({entry}), but now it is {result.outcome}: {result.reason}"

@@ -69,6 +69,14 @@ def test_what_is_not_as_listed_is_a_problem_with_its_name(outcome, why):
     assert problem.startswith(f"{CHECK.name}: listed as differs (case '{CHECK.name}'), {why}")
 
 
+def test_a_difference_that_says_something_else_is_a_problem():
+    listed = entry(case=CHECK.name, says="non-finite")
+    assert settle([listed], result("differs", "non-finite at (0,)"))[1] == []
+    (settled,), (problem,) = settle([listed], result("differs"))
+    assert settled.outcome == "differs"
+    assert "listed as differs with 'non-finite'" in problem and problem.endswith("out: 3 of 4 elements differ")
+
+
 def test_a_pattern_may_take_in_what_is_unsupported():
     (settled,), problems = settle([entry(clause="E1")], result("unsupported", "no lse"))
     assert (settled.outcome, problems) == ("unsupported", [])
@@ -112,6 +120,11 @@ GOOD = '[[known]]\nkind = "differs"\ncase = "a"\nreason = "r"\nseen = "s"\n'
 
 def test_a_ledger_is_read(tmp_path):
     assert load("peer", written(tmp_path / "peer.toml", GOOD)) == [entry(case="a", reason="r", seen="s")]
+
+
+def test_a_list_of_cases_is_as_many_entries(tmp_path):
+    entries = load("peer", written(tmp_path / "peer.toml", GOOD.replace('"a"', '["a", "b-*"]')))
+    assert entries == [entry(case=case, reason="r", seen="s") for case in ("a", "b-*")]
 
 
 def test_a_backend_without_a_ledger_has_no_entries():

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import mpmath
-import numpy as np
+
+from conformance.facts import dtype_of
 
 HALF = ("float16", "bfloat16")
 
@@ -27,10 +29,10 @@ class Format:
     smallest: float
 
 
+@cache
 def format_of(dtype: str) -> Format:
     """The format of a floating dtype, given by its name."""
-    kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
-    info = ml_dtypes.finfo(kind)
+    info = ml_dtypes.finfo(dtype_of(dtype))
     # ml_dtypes counts eps from 1 to the next number; the unit roundoff is half of it.
     return Format(
         unit=float(info.eps) / 2,
@@ -86,29 +88,29 @@ class Plain:
             return x
         return self.number(math.copysign(math.inf, self.value(x)))
 
-    def exponentials(self, logits: list[Any], top: Any) -> list[Any]:
-        """exp(logit - top) for each logit; ``top`` is the value of the largest."""
-        return [self.exp(logit - top) for logit in logits]
-
-    def log_sum(self, top: Any, whole: Any) -> Any:
-        """The log of the softmax denominator, where ``whole`` is its sum with ``top`` taken out."""
-        return top + self.log(whole)
-
-    def either(self, one: Any, other: Any) -> Any:
-        """One number that may be computed in two ways."""
-        return one
-
-    def exp(self, x: Any) -> Any:
-        return math.exp(x)
-
-    def log(self, x: Any) -> Any:
-        return math.log(x)
-
     def tanh(self, x: Any) -> Any:
         return math.tanh(x)
 
     def sqrt(self, x: Any) -> Any:
         return math.sqrt(x)
+
+    def exponentials(self, logits: list[Any], top: Any) -> list[Any]:
+        """exp(logit - top) for each logit; ``top`` is the value of the largest."""
+        return [self._exp(logit - top) for logit in logits]
+
+    def log_sum(self, top: Any, whole: Any) -> Any:
+        """The log of the softmax denominator, where ``whole`` is its sum with ``top`` taken out."""
+        return top + self._log(whole)
+
+    def either(self, one: Any, other: Any) -> Any:
+        """One number that may be computed in two ways."""
+        return one
+
+    def _exp(self, x: Any) -> Any:
+        return math.exp(x)
+
+    def _log(self, x: Any) -> Any:
+        return math.log(x)
 
 
 class Precise(Plain):
@@ -125,10 +127,10 @@ class Precise(Plain):
     def total(self, terms: list[Any]) -> Any:
         return self._context.fsum(terms)
 
-    def exp(self, x: Any) -> Any:
+    def _exp(self, x: Any) -> Any:
         return self._context.exp(x)
 
-    def log(self, x: Any) -> Any:
+    def _log(self, x: Any) -> Any:
         return self._context.log(x)
 
     def tanh(self, x: Any) -> Any:

@@ -79,8 +79,8 @@ def softmax(logits: list[Any], arithmetic: Plain) -> tuple[list[Any], Any]:
     """The weights, and the log of their denominator; no logits at all have the denominator 0."""
     if not logits:
         return [], arithmetic.number(-math.inf)
-    values = [arithmetic.value(logit) for logit in logits]
-    if any(map(arithmetic.is_nan, values)) or math.isinf(top := max(values)):
+    top = max(arithmetic.value(logit) for logit in logits)
+    if math.isinf(top) or any(map(arithmetic.is_nan, logits)):
         # The scores of a row overflow or are NaN: inf - inf has no value.
         return [arithmetic.number(math.nan)] * len(logits), arithmetic.number(math.nan)
     terms = arithmetic.exponentials(logits, top)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, timezone
@@ -28,9 +29,13 @@ app = typer.Typer(
 )
 
 Text = Annotated[str, typer.Option("-k", metavar="TEXT", help="Only what has this text in its name or fact.")]
-Ops = Annotated[list[str] | None, typer.Option("--op", "--ops", help="Only this operation; repeatable.")]
-Dtypes = Annotated[list[str] | None, typer.Option("--dtype", help="Only inputs of this dtype; repeatable.")]
-Clauses = Annotated[list[str] | None, typer.Option("--clause", help="Only this clause; repeatable.")]
+Ops = Annotated[
+    list[str] | None, typer.Option("--op", "--ops", metavar="NAME", help="Only this operation; repeatable.")
+]
+Dtypes = Annotated[
+    list[str] | None, typer.Option("--dtype", metavar="NAME", help="Only inputs of this dtype; repeatable.")
+]
+Clauses = Annotated[list[str] | None, typer.Option("--clause", metavar="ID", help="Only this clause; repeatable.")]
 Backends = Annotated[
     list[str] | None,
     typer.Option("--backend", metavar="NAME", help=f"Repeatable; default: {', '.join(DEFAULT_BACKENDS)}."),
@@ -40,7 +45,7 @@ Json = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE.jsonl", help="Write the results; several backends: FILE.NAME.jsonl each."),
 ]
-Jobs = Annotated[int, typer.Option(min=1, help="How many processes work at a time.")]
+Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="How many processes work at a time.")]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first wrong answer.")]
 
 
@@ -53,7 +58,7 @@ def run(
     op: Ops = None,
     dtype: Dtypes = None,
     clause: Clauses = None,
-    jobs: Jobs = 2,
+    jobs: Jobs = min(4, os.cpu_count() or 1),
     fail_fast: FailFast = False,
 ) -> None:
     """Run the cases on backends and report. Exit code: 0 nothing differs, 1 something does, 2 wrong usage."""

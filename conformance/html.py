@@ -102,7 +102,7 @@ def _strip(file: str, checks: dict[str, dict[str, Result]]) -> dict[str, Any]:
         "checks": len(checks),
         "backends": list(dict.fromkeys(result.backend for result in every)),
         "lines": list(_lines([{name: _square(result) for name, result in row.items()} for row in checks.values()])),
-        "alt": f"{file}, {len(checks)} checks. {_finding(every)}",
+        "alt": f"{file}: {_finding(every)}",
     }
 
 

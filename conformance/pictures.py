@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 VISIBLE = "#0072B2"  # Okabe-Ito blue: at least 3 : 1 on a white and on a dark page
 MUTED = "#808080"
-DARK_NUMBER = "#101010"  # not #000000, which svg() turns into the colour of the page's text
+DARK_NUMBER = "#010101"  # not #000000, which svg() turns into the colour of the page's text
 STYLE = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",

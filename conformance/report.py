@@ -148,6 +148,6 @@ def summary(results: Sequence[Result], problems: Sequence[str]) -> Text:
     counts = Counter(result.outcome for result in results)
     bad = sum(counts[outcome] for outcome in tally.WRONG)
     verdict = f"{bad} of {len(results)} checks went wrong" if bad else "Nothing differs"
-    verdict += f", {len(problems)} ledger problems" if problems else ""
+    verdict += f", problems in ledgers: {len(problems)}" if problems else ""
     parts = [f"{counts[outcome]} {outcome}" for outcome in STYLES if counts[outcome]]
-    return Text(f"{verdict}: {', '.join(parts)}.", "bold red" if bad or problems else "bold green")
+    return Text(f"{verdict}; {', '.join(parts)}.", "bold red" if bad or problems else "bold green")

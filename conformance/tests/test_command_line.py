@@ -1,0 +1,115 @@
+"""The command line: what it runs, what it prints, what it writes, and the exit code it ends with."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance import __main__ as command_line
+from conformance import selecting
+from conformance.loading import Case
+from conformance.results import read
+from conformance.tests.handmade import FLAGS, case
+
+CASES = [case("causal-sees-the-first-key"), case("expects-seven", wrong=True, clauses=("E1",))]
+
+
+@pytest.fixture(autouse=True)
+def cases(monkeypatch) -> list[Case]:
+    monkeypatch.setattr(command_line, "load_cases", lambda: CASES)
+    monkeypatch.setattr(command_line, "load_flags", lambda: FLAGS)
+    monkeypatch.setenv("COLUMNS", "200")
+    return CASES
+
+
+def call(*arguments: str, code: int) -> str:
+    """Give what is printed, without line breaks; the exit code has to be that one."""
+    done = CliRunner().invoke(command_line.app, [*arguments])
+    assert done.exit_code == code, done.output
+    return " ".join(done.output.split())
+
+
+def test_what_passes_ends_with_0_and_is_written(tmp_path):
+    page, lines = tmp_path / "new" / "report.html", tmp_path / "results.jsonl"
+    written = "--report", str(page), "--json", str(lines)
+    text = call("run", "--backend", "numpy", "-k", "causal", *written, code=0)
+    assert "Nothing differs; 3 pass." in text
+    header, results = read(lines)
+    assert (header.backend, [result.outcome for result in results]) == ("numpy", ["pass"] * 3)
+    assert [result.check for result in results] == [check.name for check in selecting.select(CASES, "causal")]
+    assert "Nothing differs" in page.read_text(encoding="utf-8")
+
+
+def test_what_differs_ends_with_1():
+    text = call("run", "--backend", "numpy", "--clause", "E1", code=1)
+    assert "3 of 3 checks went wrong" in text
+    assert "-k expects-seven@flash_attention-3x5" in text
+
+
+def test_the_command_that_a_failure_prints_repeats_it():
+    text = call("run", "--backend", "numpy", "-k", "expects-seven@flash_attention-3x5", code=1)
+    arguments = re.search(r"python -m conformance (run --backend numpy -k \S+)", text)[1].split()
+    assert "1 of 1 checks went wrong" in call(*arguments, code=1)
+
+
+def test_fail_fast_stops_at_the_first_wrong_answer():
+    assert "1 of 1 checks went wrong" in call(
+        "run", "--backend", "numpy", "-k", "seven", "--jobs", "1", "--fail-fast", code=1
+    )
+
+
+def test_several_backends_are_written_to_a_file_each(tmp_path):
+    results = [command_line.Result.of(check, name, "pass", "") for name in "ab" for check in selecting.select(CASES)]
+    command_line.write_json(tmp_path / "r.jsonl", results, {}, CASES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.a.jsonl", "r.b.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--backend", "nunpy"], "Did you mean numpy?"),
+        (["--backend", "no_such_module:backend"], "No module named 'no_such_module'"),
+        (["--backend", "numpy", "-k", "causal-sees-the-frist"], "Did you mean causal-sees-the-first-key?"),
+        (["--backend", "numpy", "--op", "atention"], "known are attention"),
+        (["--backend", "numpy", "--dtype", "int3"], "known are bfloat16, float16"),
+        (["--backend", "numpy", "--clause", "Z9"], "known are A1"),
+        (["--backend", "numpy", "--op", "merge"], "python -m conformance list"),
+        (["--jobs", "0"], "--jobs"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_what_to_do(arguments, said):
+    assert said in call("run", *arguments, code=2)
+
+
+def test_a_missing_framework_names_the_extra_that_brings_it(monkeypatch):
+    monkeypatch.setattr(selecting, "find_spec", lambda name: None)
+    text = call("run", code=2)
+    for name in ("torch", "jax", "torch-sdpa"):
+        assert f"{name}: " in text
+    assert "pip install 'attention-three-ways[jax]'" in text
+
+
+def test_list_shows_the_cases_that_are_asked_for():
+    text = call("list", "--clause", "E1", code=0)
+    assert "expects-seven" in text and "causal-sees" not in text
+    assert "1 cases, 3 checks" in text
+
+
+def test_show_tells_all_of_a_case():
+    text = call("show", "causal-sees-the-first-key@flash_attention", code=0)
+    for said in (
+        "The first query sees the first key.",
+        "D4 causal(n): key <= query + n",
+        "mask-inverted True is read as hide",
+        "q float32 (1, 3) [[0. 0. 0.]]",
+        "#.",
+        "out float32 (1, 2) [[1. 0.]] error budget [[1.e-06 1.e-06]]",
+        "python -m conformance run -k causal-sees-the-first-key@flash_attention-3x5",
+    ):
+        assert said in text
+
+
+def test_show_of_an_unknown_case_names_the_closest():
+    assert "Did you mean expects-seven?" in call("show", "expects-sevn", code=2)

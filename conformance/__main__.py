@@ -21,6 +21,7 @@ from conformance.results import Header, Result, write
 from conformance.running import Run
 
 DEFAULT_BACKENDS = ("numpy", "torch", "jax", "torch-sdpa")
+DEFAULT_JOBS = min(len(DEFAULT_BACKENDS), os.cpu_count() or 1)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -58,7 +59,7 @@ def run(
     op: Ops = None,
     dtype: Dtypes = None,
     clause: Clauses = None,
-    jobs: Jobs = min(4, os.cpu_count() or 1),
+    jobs: Jobs = DEFAULT_JOBS,
     fail_fast: FailFast = False,
 ) -> None:
     """Run the cases on backends and report. Exit code: 0 nothing differs, 1 something does, 2 wrong usage."""

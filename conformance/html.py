@@ -44,7 +44,7 @@ def page(
     environment.globals.update(report=report, flags=flags, clauses=CLAUSES)
     by_id = {case.id: case for case in cases}
     return environment.get_template("report.html").render(
-        summary=report.summary(results, problems).plain,
+        results=results,
         problems=problems,
         backends=list(dict.fromkeys(result.backend for result in results)),
         matrix=tally.matrix(results),

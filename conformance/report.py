@@ -145,9 +145,18 @@ def reproduce(result: Result) -> str:
 
 def summary(results: Sequence[Result], problems: Sequence[str]) -> Text:
     """Give the outcome of the run in one line."""
-    counts = Counter(result.outcome for result in results)
-    bad = sum(counts[outcome] for outcome in tally.WRONG)
-    verdict = f"{bad} of {len(results)} checks went wrong" if bad else "Nothing differs"
-    verdict += f", problems in ledgers: {len(problems)}" if problems else ""
-    parts = [f"{counts[outcome]} {outcome}" for outcome in STYLES if counts[outcome]]
-    return Text(f"{verdict}; {', '.join(parts)}.", "bold red" if bad or problems else "bold green")
+    style = "bold red" if problems or tally.wrong(results) else "bold green"
+    return Text(f"{verdict(results, problems)}: {counts(results)}.", style)
+
+
+def verdict(results: Sequence[Result], problems: Sequence[str]) -> str:
+    """Say whether the run failed, and of what."""
+    bad = len(tally.wrong(results))
+    said = f"{bad} of {len(results)} checks went wrong" if bad else "Nothing differs"
+    return f"{said}, problems in ledgers: {len(problems)}" if problems else said
+
+
+def counts(results: Sequence[Result]) -> str:
+    """Count the outcomes that occur."""
+    found = Counter(result.outcome for result in results)
+    return ", ".join(f"{found[outcome]} {outcome}" for outcome in STYLES if found[outcome])

@@ -35,7 +35,7 @@ def test_what_passes_ends_with_0_and_is_written(tmp_path):
     page, lines = tmp_path / "new" / "report.html", tmp_path / "results.jsonl"
     written = "--report", str(page), "--json", str(lines)
     text = call("run", "--backend", "numpy", "-k", "causal", *written, code=0)
-    assert "Nothing differs; 3 pass." in text
+    assert "Nothing differs: 3 pass." in text
     header, results = read(lines)
     assert (header.backend, [result.outcome for result in results]) == ("numpy", ["pass"] * 3)
     assert [result.check for result in results] == [check.name for check in selecting.select(CASES, "causal")]

@@ -79,7 +79,7 @@ def test_a_failure_is_printed_with_all_that_is_needed_to_act_on_it():
         "'rule': 'causal'",
         "the worst by 30 budgets",
         "python -m conformance run --backend numpy -k bad",
-        "1 of 4 checks went wrong; 2 pass, 1 differs, 1 unsupported.",
+        "1 of 4 checks went wrong: 2 pass, 1 differs, 1 unsupported.",
     ):
         assert words in text
 

@@ -43,13 +43,11 @@ def attention(
     Raises TypeError for a wrong type or dtype, ValueError for a wrong shape or value.
     Source: Vaswani et al. 2017, "Attention Is All You Need", equation 1.
     """
-    steps = attention_steps(
-        q, k, v, mask, bias=bias, is_causal=is_causal, scale=scale, softcap=softcap, sinks=sinks, enable_gqa=enable_gqa
-    )
-    return steps.out, steps.weights
+    shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+    wanted = ("out", "weights")
+    return attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 
-@np.errstate(all="ignore")
 def attention_steps(
     q, k, v, mask=None, *, bias=None, is_causal=False, scale=None, softcap=None, sinks=None, enable_gqa=False
 ):
@@ -60,11 +58,20 @@ def attention_steps(
     Source: Vaswani et al. 2017, equation 1; softcap from Gemma Team 2024, "Gemma 2", section 2.
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
-    steps, _ = compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
-    return Steps(*(x.astype(q.dtype) for x in steps))._replace(lse=steps.lse)
+    wanted = Steps._fields
+    steps = attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+    return Steps(*steps)
 
 
 # --- the definition, in the compute dtype ----------------------------------------------------------------
+
+
+@np.errstate(all="ignore")
+def attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
+    """The wanted steps of checked arguments, as a tuple in the inputs' dtype; the lse keeps its own (A2)."""
+    steps, _ = compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+    rounded = Steps(*(x.astype(q.dtype) for x in steps))._replace(lse=steps.lse)
+    return tuple(getattr(rounded, name) for name in wanted)
 
 
 def compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):

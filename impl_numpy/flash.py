@@ -31,7 +31,6 @@ class Rows(NamedTuple):
 # --- the public functions --------------------------------------------------------------------------------
 
 
-@np.errstate(all="ignore")
 def flash_attention(
     q,
     k,
@@ -56,25 +55,10 @@ def flash_attention(
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     arguments.pair_of_sizes("block_size", block_size)
-    dtype, scale = q.dtype, default_scale(scale, q)
-    q, k, v, bias, sinks = prepare(shape, q, k, v, bias, sinks, enable_gqa)
-    mask, rule = split_mask(mask, is_causal)
-
-    out = np.empty((*shape[:-1], v.shape[-1]), dtype)
-    lse = np.empty(shape[:-1], q.dtype)
-    t, s = block_size or BLOCK_SIZE
-    for rows in tiles(shape[-2], t):
-        state = start(q[..., rows.start : rows.stop, :], v, sinks)
-        for cols in tiles(shape[-1], s):
-            if rule is not None and rule.covers(rows, cols) is False:
-                continue
-            masked, visible = masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols)
-            state = extend(state, masked, visible, v[..., cols.start : cols.stop, :])
-        out[..., rows.start : rows.stop, :], lse[..., rows.start : rows.stop] = finish(state)
-    return out, lse
+    tile = tuple(block_size or BLOCK_SIZE)
+    return flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 
-@np.errstate(all="ignore")
 def merge(parts):
     """Join partial results over disjoint sets of keys into the result over all of them.
 
@@ -84,17 +68,30 @@ def merge(parts):
     Source: Dao et al. 2023, "Flash-Decoding"; Milakov and Gimelshein 2018, equation 4.
     """
     checks.merge(parts)
-    outs = np.stack([out.astype(lse.dtype) for out, lse in parts])
-    lses = np.stack([lse for _, lse in parts])[..., None]
-    top = lses.max(axis=0)
-    seen = lses != -np.inf
-    shares = exponentials(lses, seen, top)
-    divisor, lse = close(top, shares.sum(axis=0), seen.any(axis=0))
-    out = (shares * np.where(seen, outs, 0)).sum(axis=0) / divisor
-    return out.astype(parts[0][0].dtype), lse[..., 0]
+    return merge_core(tuple((out, lse) for out, lse in parts))
 
 
 # --- one tile after the other ----------------------------------------------------------------------------
+
+
+@np.errstate(all="ignore")
+def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
+    """The output and the lse of checked arguments, computed tile by tile."""
+    dtype, scale = q.dtype, default_scale(scale, q)
+    q, k, v, bias, sinks = prepare(shape, q, k, v, bias, sinks, enable_gqa)
+    mask, rule = split_mask(mask, is_causal)
+
+    out = np.empty((*shape[:-1], v.shape[-1]), dtype)
+    lse = np.empty(shape[:-1], q.dtype)
+    for rows in tiles(shape[-2], tile[0]):
+        state = start(q[..., rows.start : rows.stop, :], v, sinks)
+        for cols in tiles(shape[-1], tile[1]):
+            if rule is not None and rule.covers(rows, cols) is False:
+                continue
+            masked, visible = masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols)
+            state = extend(state, masked, visible, v[..., cols.start : cols.stop, :])
+        out[..., rows.start : rows.stop, :], lse[..., rows.start : rows.stop] = finish(state)
+    return out, lse
 
 
 def tiles(length, size):
@@ -135,3 +132,16 @@ def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
     return state.acc / divisor, lse[..., 0]
+
+
+@np.errstate(all="ignore")
+def merge_core(parts):
+    """The merged output and lse of checked parts."""
+    outs = np.stack([out.astype(lse.dtype) for out, lse in parts])
+    lses = np.stack([lse for _, lse in parts])[..., None]
+    top = lses.max(axis=0)
+    seen = lses != -np.inf
+    shares = exponentials(lses, seen, top)
+    divisor, lse = close(top, shares.sum(axis=0), seen.any(axis=0))
+    out = (shares * np.where(seen, outs, 0)).sum(axis=0) / divisor
+    return out.astype(parts[0][0].dtype), lse[..., 0]

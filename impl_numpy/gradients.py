@@ -19,7 +19,6 @@ class Gradients(NamedTuple):
     dbias: Any
 
 
-@np.errstate(all="ignore")
 def attention_vjp(
     q,
     k,
@@ -54,6 +53,12 @@ def attention_vjp(
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     checks.output_gradient(d_out, v, shape)
+    return vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+
+
+@np.errstate(all="ignore")
+def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
+    """The gradients of checked arguments, by the equations above."""
     steps, visible = compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     wide_q, wide_k, wide_v, *_ = prepare(shape, q, k, v, bias, sinks, enable_gqa)
     d_out = d_out.astype(wide_q.dtype)

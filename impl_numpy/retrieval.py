@@ -42,7 +42,6 @@ class Recall(NamedTuple):
 # --- the public functions --------------------------------------------------------------------------------
 
 
-@np.errstate(all="ignore")
 def retrieve(query, keys, values=None, *, mask=None, scale=None, top_k=None):
     """Look a query up in a soft dictionary: a blend of the values, weighted by how well their keys match.
 
@@ -55,6 +54,41 @@ def retrieve(query, keys, values=None, *, mask=None, scale=None, top_k=None):
     """
     values = keys if values is None else values
     shape = checks.retrieve(query, keys, values, mask, scale, top_k)
+    return retrieve_core(shape, query, keys, values, mask, scale, top_k)
+
+
+def search(query, keys, k, *, mask=None, metric="dot"):
+    """Find the k best visible keys of each query, exactly.
+
+    query (*B, T, D), keys (*B, S, D), which may be a numpy.memmap larger than memory: they are read in blocks.
+    metric: "dot", "cosine" (0 for a vector of zeros) or "euclidean" (a distance, smallest first). Returns
+    Neighbours(scores, indices), both (*B, T, k), best first, ties by lowest index, NaN after every number; places
+    without a visible key have index -1 and score -inf (euclidean: inf). Raises TypeError for a wrong type,
+    ValueError for a wrong shape or metric and unless 1 <= k <= S.
+    Source: Knuth 1973, "Sorting and Searching", section 6.5 (the post-office problem).
+    """
+    shape = checks.search(query, keys, k, mask, metric)
+    return search_core(shape, query, keys, k, mask, metric)
+
+
+def recall(state, patterns, *, beta=1.0, steps=1):
+    """Recall stored patterns from a state: the update softmax(beta * patterns state) patterns, `steps` times.
+
+    state (*B, D), patterns (N, D) of one floating dtype. Returns Recall(state (*B, D), energy (steps + 1, *B)), the
+    energy before each step and after the last, -lse(beta * patterns state) / beta + |state|^2 / 2, which never rises.
+    Raises TypeError for a wrong type, ValueError for a wrong shape, unless beta > 0 is finite, and when steps < 0.
+    Source: Ramsauer et al. 2021, "Hopfield Networks is All You Need", equations 2 and 3.
+    """
+    checks.recall(state, patterns, beta, steps)
+    return recall_core(state, patterns, beta, steps)
+
+
+# --- on checked arguments --------------------------------------------------------------------------------
+
+
+@np.errstate(all="ignore")
+def retrieve_core(shape, query, keys, values, mask, scale, top_k):
+    """What `retrieve` returns for checked arguments."""
     steps, visible = compute_steps(shape, query, keys, values, mask, None, False, scale, None, None, False)
     order, kept = best_first(steps.masked, visible, top_k or min(1, shape[-1]))
     if top_k is None:
@@ -67,17 +101,8 @@ def retrieve(query, keys, values=None, *, mask=None, scale=None, top_k=None):
 
 
 @np.errstate(all="ignore")
-def search(query, keys, k, *, mask=None, metric="dot"):
-    """Find the k best visible keys of each query, exactly.
-
-    query (*B, T, D), keys (*B, S, D), which may be a numpy.memmap larger than memory: they are read in blocks.
-    metric: "dot", "cosine" (0 for a vector of zeros) or "euclidean" (a distance, smallest first). Returns
-    Neighbours(scores, indices), both (*B, T, k), best first, ties by lowest index, NaN after every number; places
-    without a visible key have index -1 and score -inf (euclidean: inf). Raises TypeError for a wrong type,
-    ValueError for a wrong shape or metric and unless 1 <= k <= S.
-    Source: Knuth 1973, "Sorting and Searching", section 6.5 (the post-office problem).
-    """
-    shape = checks.search(query, keys, k, mask, metric)
+def search_core(shape, query, keys, k, mask, metric):
+    """What `search` returns for checked arguments, found block by block."""
     mask, rule = split_mask(mask, False)
     dtype = compute_dtype(query)
     nearness = np.empty((*shape[:-1], 0), dtype)
@@ -98,15 +123,8 @@ def search(query, keys, k, *, mask=None, metric="dot"):
 
 
 @np.errstate(all="ignore")
-def recall(state, patterns, *, beta=1.0, steps=1):
-    """Recall stored patterns from a state: the update softmax(beta * patterns state) patterns, `steps` times.
-
-    state (*B, D), patterns (N, D) of one floating dtype. Returns Recall(state (*B, D), energy (steps + 1, *B)), the
-    energy before each step and after the last, -lse(beta * patterns state) / beta + |state|^2 / 2, which never rises.
-    Raises TypeError for a wrong type, ValueError for a wrong shape, unless beta > 0 is finite, and when steps < 0.
-    Source: Ramsauer et al. 2021, "Hopfield Networks is All You Need", equations 2 and 3.
-    """
-    checks.recall(state, patterns, beta, steps)
+def recall_core(state, patterns, beta, steps):
+    """What `recall` returns for checked arguments."""
     dtype, beta = state.dtype, float(beta)
     state, patterns = state.astype(compute_dtype(state)), patterns.astype(compute_dtype(state))
     energies = []

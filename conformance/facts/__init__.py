@@ -57,9 +57,7 @@ def array(values: Any, dtype: str = "float32") -> np.ndarray:
     return np.asarray(values).astype(dtype_of(dtype))
 
 
-def normal(
-    shape: tuple[int, ...], dtype: str = "float32", *, seed: int = 0, spread: float = 1.0
-) -> np.ndarray:
+def normal(shape: tuple[int, ...], dtype: str = "float32", *, seed: int = 0, spread: float = 1.0) -> np.ndarray:
     """Seeded normal numbers, rounded to three decimals: short to read, and the same on every machine.
 
     RandomState, because NumPy promises that its stream never changes.
@@ -118,7 +116,7 @@ def shares(*rows: str) -> list[list[float]]:
     return [[(place == "#") / max(row.count("#"), 1) for place in row] for row in rows]
 
 
-def attention(
+def state(
     id: str,
     fact: str,
     clauses: str,

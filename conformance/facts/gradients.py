@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.facts import FLOATS, Fact, array, attention, batched, drawn, identity, normal, plain, zeros
+from conformance.facts import FLOATS, Fact, array, batched, drawn, identity, normal, plain, state, zeros
 
 CAUSAL = {"rule": "causal", "offset": 0}
 
@@ -26,7 +26,7 @@ def vjp(id: str, fact: str, clauses: str, flags: str, arrays: dict[str, Any], **
     """A fact about attention_vjp; a d_out that is not given is drawn in the shape of the output."""
     if "d_out" not in arrays:
         arrays = arrays | {"d_out": _d_out(arrays, rest.get("enable_gqa", False))}
-    return attention(id, fact, clauses, flags, arrays, op="attention_vjp", **rest)
+    return state(id, fact, clauses, flags, arrays, op="attention_vjp", **rest)
 
 
 def _d_out(arrays: dict[str, Any], grouped: bool) -> np.ndarray:

@@ -41,7 +41,9 @@ def axes(name, x, least):
 
 
 def same_dtype(**given):
-    """Refuse arrays that do not share one dtype (B2)."""
+    """Refuse what is no floating array, and arrays that do not share one dtype (B2)."""
+    for name, x in given.items():
+        floating(name, x)
     if len({arrays.dtype_name(x) for x in given.values()}) > 1:
         found = ", ".join(f"{name} {arrays.dtype_name(x)}" for name, x in given.items())
         raise TypeError(f"{', '.join(given)} must share one dtype, got {found}; convert them to one")

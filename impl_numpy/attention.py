@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import compute_dtype, finite_part
+from .arrays import compute_dtype, finite_part, guard
 from .heads import repeat_kv
 from .masks import split_mask, visibility
 from .softmax import softmax
@@ -81,7 +81,7 @@ def compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, 
     visible = np.broadcast_to(visibility(mask, rule, bias, range(shape[-2]), range(shape[-1])), shape)
 
     scores = scaled_scores(q, k, default_scale(scale, q))
-    capped = cap(scores, softcap)
+    capped = cap(guard(scores, visible), guard(softcap, visible))
     biased = capped if bias is None else capped + bias
     masked = np.where(visible, biased, -np.inf).astype(q.dtype)
     weights, lse = softmax(masked, visible, sinks)

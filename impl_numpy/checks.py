@@ -30,8 +30,6 @@ def attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 def types(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
     """Refuse arguments of a wrong type, and numbers that are not finite (B2, B4, B6)."""
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        arguments.floating(name, x)
     arguments.same_dtype(q=q, k=k, v=v)
     mask_type("mask", mask)
     for name, x in (("bias", bias), ("sinks", sinks)):
@@ -85,12 +83,9 @@ def leading(heads=None, **given):
         lead = np.broadcast_shapes(*(x.shape[:end] for x in given.values()))
     except ValueError:
         found = ", ".join(f"{name} {tuple(x.shape)}" for name, x in given.items())
-        hint = (
-            ". If axis -3 counts heads, and q has a multiple of those of k and v, pass enable_gqa=True"
-            if "q" in given
-            else ""
-        )
-        raise ValueError(f"the leading axes of {', '.join(given)} do not broadcast: {found}{hint}") from None
+        hint = "If axis -3 counts heads, and q has a multiple of those of k and v, pass enable_gqa=True"
+        advice = f". {hint}" if "q" in given else ""
+        raise ValueError(f"the leading axes of {', '.join(given)} do not broadcast: {found}{advice}") from None
     return lead if heads is None else (*lead, heads)
 
 
@@ -193,7 +188,6 @@ def broadcasts(shape, target):
 
 def output_gradient(d_out, v, shape):
     """d_out has the dtype and the shape of the output, (*B, [H,] T, Dv)."""
-    arguments.floating("d_out", d_out)
     arguments.same_dtype(v=v, d_out=d_out)
     legal = (*shape[:-1], v.shape[-1])
     if tuple(d_out.shape) != legal:
@@ -209,15 +203,14 @@ def merge(parts):
     for i, part in enumerate(parts):
         if not isinstance(part, (list, tuple)) or len(part) != 2:
             raise TypeError(f"parts[{i}] must be a pair (out, lse), got {type(part).__name__}")
-        one_part(i, *part, *parts[0])
+        one_part(i, *part, parts[0][0])
 
 
-def one_part(i, out, lse, first_out, first_lse):
+def one_part(i, out, lse, first_out):
     """One pair (out, lse) beside the first one."""
-    arguments.floating(f"parts[{i}] out", out)
+    arguments.same_dtype(**{"parts[0] out": first_out, f"parts[{i}] out": out})
     arguments.floating(f"parts[{i}] lse", lse)
     arguments.axes(f"parts[{i}] out", out, 1)
-    arguments.same_dtype(**{"parts[0] out": first_out, f"parts[{i}] out": out})
     wide = arrays.compute_dtype(out)
     if lse.dtype != wide:
         raise TypeError(
@@ -236,8 +229,6 @@ def one_part(i, out, lse, first_out, first_lse):
 def retrieve(query, keys, values, mask, scale, top_k):
     """Check the arguments of retrieve; returns the shape (*B, T, S) of its scores (G1)."""
     given = {"query": query, "keys": keys, "values": values}
-    for name, x in given.items():
-        arguments.floating(name, x)
     arguments.same_dtype(**given)
     mask_type("mask", mask)
     if scale is not None:
@@ -252,16 +243,15 @@ def retrieve(query, keys, values, mask, scale, top_k):
 
 def search(query, keys, k, mask, metric):
     """Check the arguments of search; returns the shape (*B, T, S) of its scores (G2)."""
-    for name, x in (("query", query), ("keys", keys)):
-        arguments.floating(name, x)
-    arguments.same_dtype(query=query, keys=keys)
+    given = {"query": query, "keys": keys}
+    arguments.same_dtype(**given)
     mask_type("mask", mask)
-    for name, x in (("query", query), ("keys", keys)):
+    for name, x in given.items():
         arguments.axes(name, x, 2)
     features("query", query, "keys", keys)
     if metric not in ("dot", "cosine", "euclidean"):
         raise ValueError(f"metric must be 'dot', 'cosine' or 'euclidean', got {metric!r}")
-    shape = (*leading(query=query, keys=keys), query.shape[-2], keys.shape[-2])
+    shape = (*leading(**given), query.shape[-2], keys.shape[-2])
     best("k", k, shape[-1])
     visible_pairs("mask", mask, shape)
     return shape
@@ -275,8 +265,6 @@ def best(name, k, S):
 
 def recall(state, patterns, beta, steps):
     """States (*B, D) and patterns (N, D) of one dtype, beta > 0 and steps >= 0 (G3)."""
-    for name, x in (("state", state), ("patterns", patterns)):
-        arguments.floating(name, x)
     arguments.same_dtype(state=state, patterns=patterns)
     arguments.number("beta", beta, positive=True)
     arguments.integer("steps", steps, least=0)

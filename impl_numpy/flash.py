@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import arguments, checks
+from .arrays import guard
 from .attention import blend, cap, default_scale, prepare, scaled_scores
 from .masks import cut, split_mask, visibility
 from .softmax import close, exponentials, row_top
@@ -101,11 +102,10 @@ def tiles(length, size):
 
 def masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols):
     """Scores of one tile after scale, softcap, bias and mask, and which pairs are visible (C1 to C4)."""
-    visible = visibility(mask, rule, bias, rows, cols)
     scores = scaled_scores(q[..., rows.start : rows.stop, :], k[..., cols.start : cols.stop, :], scale)
-    capped = cap(scores, softcap)
+    visible = np.broadcast_to(visibility(mask, rule, bias, rows, cols), scores.shape)
+    capped = cap(guard(scores, visible), guard(softcap, visible))
     biased = capped if bias is None else capped + cut(bias, rows, cols)
-    visible = np.broadcast_to(visible, biased.shape)
     return np.where(visible, biased, -np.inf).astype(q.dtype), visible
 
 

@@ -98,6 +98,14 @@ class Plain:
         """exp(logit - top) for each logit; ``top`` is the value of the largest."""
         return [self._exp(logit - top) for logit in logits]
 
+    def shares(self, terms: list[Any], whole: Any) -> list[Any]:
+        """Each term's part of their sum: the softmax weights."""
+        return [term / whole for term in terms]
+
+    def recomputed(self, weights: list[Any], logits: list[Any], lse: Any) -> list[Any]:
+        """Weights that an implementation may find again as exp(logit - lse)."""
+        return weights
+
     def log_sum(self, top: Any, whole: Any) -> Any:
         """The log of the softmax denominator, where ``whole`` is its sum with ``top`` taken out."""
         return top + self._log(whole)

@@ -12,12 +12,16 @@ or zero where the result lies below the smallest normal number, since flushing t
 are within gamma_n = n u / (1 - n u). Inputs are exact, and so is a product with 0.
 
 **Any order.** A sum of n terms, in whatever order and tree, is within gamma_(n-1) sum |x_i|; a dot product of length
-n is within gamma_n sum |x_i y_i|, with fused multiply-adds or without (Higham, equations 3.4 and 3.5). Errors that
-the terms bring along add up, even where they could cancel: an implementation need not compute a thing only once.
+n is within gamma_n sum |x_i y_i|, with fused multiply-adds or without (Higham, equations 3.4 and 3.5). The errors that
+the terms bring along add up.
 
 **Elementary functions.** One ulp is at most 2 u. As in the OpenCL C specification (version 3.0, "Relative Error as
 ULPs", single precision): exp 3 ulp, log 3 ulp, tanh 5 ulp, sqrt 3 ulp, division 2.5 ulp. The absolute error e of an
 argument becomes exp(x) (exp(e) - 1), e / x for log, and e (1 - tanh^2) for tanh.
+
+**The softmax.** With p_j the exponentials, e_j their errors, L their sum and w_j = p_j / L, the same p_j stands above and
+below the line. So w_j is off by (1 - w_j) e_j / L + w_j (sum of the other e_i) / L, exactly if L is the computed sum, which
+is never below 1. A key that takes all the weight takes it exactly, however large the errors of its score.
 
 **Where implementations differ lawfully**, the budget has room for each of them:
 
@@ -26,13 +30,15 @@ argument becomes exp(x) (exp(e) - 1), e / x for log, and e (1 - tanh^2) for tanh
 - exp(x) may be exp2(x log2(e)), with log2(e) folded into the scale, the bias or the logit: two roundings, of the
   constant and of the product, wherever that may be.
 - The maximum that is subtracted may be scaled and rounded by itself (a fused multiply-add does so): one rounding of
-  the larger of |logit| and |maximum|. Therefore logits of 1e4 have relative errors near 1e4 u in their weights,
-  which no careful summation avoids. The largest term is 1, and no term can be more.
+  the larger of |logit| and |maximum|. So logits near 1e4 give weights with relative errors of some 1e4 u, unless one
+  key takes all. The largest term is 1, and no term can be more.
 - Tiles of any size (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"): when a later tile
   raises the running maximum, what has been summed is multiplied by exp(old - new). The exponents add up to what would
   have been subtracted at once. Each rescaling costs one more exp and one product, and a key cannot be rescaled more
   often than there are logits above its own.
-- The weights may be normalised before or after they meet the values: both a division and a product are counted.
+- The weights may be normalised before or after they meet the values: both a division and a product are counted, and
+  the rescalings of the sum and of the output apart from each other.
+- Gradients and merges may find a weight again as exp(logit - lse), which has the roundings of lse.
 - delta, in the gradients, is P . dP or d_out . out: the larger bound of the two.
 - Parts are merged two at a time, so that each intermediate lse is rounded.
 

@@ -85,7 +85,7 @@ def softmax(logits: list[Any], arithmetic: Plain) -> tuple[list[Any], Any]:
         return [arithmetic.number(math.nan)] * len(logits), arithmetic.number(math.nan)
     terms = arithmetic.exponentials(logits, top)
     whole = arithmetic.total(terms)
-    return [term / whole for term in terms], arithmetic.log_sum(top, whole)
+    return arithmetic.shares(terms, whole), arithmetic.log_sum(top, whole)
 
 
 def blend(problem: Problem, at: Index, keys: list[int], weights: list[Any]) -> list[Any]:
@@ -125,7 +125,9 @@ def merge(arrays: Arrays, options: Options, arithmetic: Plain) -> dict[str, Grid
 def _join(parts: list[Part], width: int, arithmetic: Plain) -> Part:
     """The parts with any keys, weighted by exp(lse); where none has keys, 0 and -inf."""
     parts = [(out, lse) for out, lse in parts if arithmetic.value(lse) != -math.inf]
-    weights, lse = softmax([lse for _, lse in parts], arithmetic)
+    logits = [lse for _, lse in parts]
+    weights, lse = softmax(logits, arithmetic)
+    weights = arithmetic.recomputed(weights, logits, lse)
     return [arithmetic.dot(weights, [out[feature] for out, _ in parts]) for feature in range(width)], lse
 
 

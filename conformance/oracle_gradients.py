@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from conformance.arithmetic import Plain
@@ -28,8 +29,9 @@ def attention_vjp(arrays: Arrays, options: Options, arithmetic: Plain) -> dict[s
     to_bias = [[] for _ in problem.bias.cells] if problem.bias else []
     for at in indices(problem.rows):
         row = attend_row(problem, at)
-        d_logits = _d_logits(problem, at, row, d_out.row(at))
-        for key, weight, d_logit in zip(row.keys, row.weights, d_logits, strict=True):
+        weights = arithmetic.recomputed(row.weights, row.logits, row.lse)
+        d_logits = _d_logits(problem, at, replace(row, weights=weights), d_out.row(at))
+        for key, weight, d_logit in zip(row.keys, weights, d_logits, strict=True):
             there = problem.key_at(at, key)
             d_score = _through_softcap(problem, at, key, d_logit)
             to_q[problem.q.row_place(at)].append((d_score, problem.k.row(there)))
@@ -59,8 +61,8 @@ def _d_logits(problem: Problem, at: Index, row: Row, d_out: list[Any]) -> list[A
 def _through_softcap(problem: Problem, at: Index, key: int, d_logit: Any) -> Any:
     if problem.softcap is None:
         return d_logit
-    score, _, _ = score_steps(problem, at, key)
-    bent = problem.arithmetic.tanh(score / problem.softcap)
+    _, capped, _ = score_steps(problem, at, key)
+    bent = capped / problem.softcap
     return d_logit * (problem.arithmetic.number(1.0) - bent * bent)
 
 

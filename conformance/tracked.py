@@ -106,10 +106,31 @@ class Following(Plain):
             terms.append(self._with(value, error + rounding(value, self.format, roundings)))
         return terms
 
+    def shares(self, terms: list[Tracked], whole: Tracked) -> list[Tracked]:
+        """Numerator and denominator are made of the same terms: what is wrong with one is wrong in both."""
+        values = self._exact.shares([term.value for term in terms], whole.value)
+        carried = sum(term.error for term in terms)
+        roundings = 3 * len(terms) + ulps(ULPS["divide"])  # additions below, rescalings below and above the line
+        weights = []
+        for term, value in zip(terms, values, strict=True):
+            own, others = (1 - size(value)) * term.error, size(value) * (carried - term.error)
+            error = (own + others) / least_sum(whole)
+            weights.append(self._with(value, error + rounding(value, self.format, roundings)))
+        return weights
+
+    def recomputed(self, weights: list[Tracked], logits: list[Tracked], lse: Tracked) -> list[Tracked]:
+        top = max((logit.value for logit in logits), default=0.0)
+        of_lse = ulps(ULPS["log"]) * size(lse.value - top) + (1 + BASE_TWO) * size(lse.value)
+        again = []
+        for weight, logit in zip(weights, logits, strict=True):
+            roundings = of_lse + size(logit.value - lse.value) + ulps(ULPS["exp"])
+            again.append(self._with(weight.value, weight.error + rounding(weight.value, self.format, roundings)))
+        return again
+
     def log_sum(self, top: Any, whole: Tracked) -> Tracked:
         value = self._exact.log_sum(top, whole.value)
         log = rounding(value - top, self.format, ulps(ULPS["log"]))
-        return self._with(value, whole.error / size(whole.value) + log + rounding(value, self.format, 1 + BASE_TWO))
+        return self._with(value, whole.error / least_sum(whole) + log + rounding(value, self.format, 1 + BASE_TWO))
 
     def either(self, one: Tracked, other: Tracked) -> Tracked:
         return self._with(one.value, max(one.error, other.error))
@@ -154,6 +175,11 @@ def gamma(count: int, format: Format) -> float:
 def rounding(value: Any, format: Format, roundings: float = 1.0) -> float:
     """The error of so many roundings of a value, and of its being flushed to zero; 0 is exact."""
     return roundings * format.unit * size(value) + (format.smallest_normal if value else 0.0)
+
+
+def least_sum(whole: Tracked) -> float:
+    """How small a computed softmax denominator can be: its largest term is 1, since the maximum is subtracted."""
+    return max(1.0, float(whole.value) - whole.error)
 
 
 def product_error(one: Tracked, other: Tracked) -> float:

@@ -123,7 +123,7 @@ def wrong_values() -> Iterator[Fact]:
     for name, fact, dtype, visible, hidden in WRONG_VALUES:
         mask = array([[visible, visible, visible, hidden, hidden]] * 4, dtype)
         call = {"clause": "D1", "change": {"mask": mask}}
-        flag = "inverted-integer-mask" if "int" in dtype else "bias-as-mask"
+        flag = "mask-bitwise-not" if name in ("int8-minus-one", "uint8-254") else "mask-values-unchecked"
         yield refused(f"mask-{name}", fact, "ValueError", ("mask", dtype, "bias="), flag, **call)
 
 
@@ -197,7 +197,7 @@ def other_operations() -> Iterator[Fact]:
         fact = f"{op} refuses 0.5 in a mask."
         words = ("mask", "float32")
         yield refused(
-            f"{name}-mask-half", fact, "ValueError", words, "bias-as-mask", clause="D1", change=shades, **call
+            f"{name}-mask-half", fact, "ValueError", words, "mask-values-unchecked", clause="D1", change=shades, **call
         )
 
 

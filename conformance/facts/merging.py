@@ -248,7 +248,7 @@ def _non_finite() -> Iterator[Fact]:
         "merge-counts-a-nan-lse",
         "A NaN lse makes its row not finite, and no other row.",
         "E3 F4",
-        "merge-nan-lse-hidden",
+        "visible-nan-swallowed",
         parts(first, (out, np.where([False, True, False, False], np.float32(np.nan), lse))),
     )
     spoiled = out.copy()
@@ -257,7 +257,7 @@ def _non_finite() -> Iterator[Fact]:
         "merge-counts-a-nan-output",
         "A NaN in the out of a part with keys makes that number not finite, and no other.",
         "E3 F4",
-        "merge-nan-lse-hidden",
+        "visible-nan-swallowed",
         parts(first, (spoiled, lse)),
     )
 

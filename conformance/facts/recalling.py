@@ -87,7 +87,7 @@ def _steps_and_beta() -> Iterator[Fact]:
             f"recall-in-{steps}-steps",
             f"{steps} steps give {steps + 1} energies, none above the one before.",
             "G3",
-            "recall-steps-off-by-one energy-without-square energy-sign",
+            "recall-steps-off-by-one energy-without-square",
             drawn_memory(),
             steps=steps,
         )
@@ -145,7 +145,7 @@ def _memory() -> Iterator[Fact]:
         "recall-counts-equal-patterns-twice",
         "A pattern that is stored twice pulls twice.",
         "G3",
-        "recall-drops-doubles",
+        "recall-steps-off-by-one",
         {"state": array([[0, 0]]), "patterns": array([[3, 0], [3, 0], [0, 3]])},
         paper={"state": [[2, 1]]},
     )
@@ -188,7 +188,7 @@ def _not_finite() -> Iterator[Fact]:
         "recall-of-a-nan-state-stays-in-its-row",
         "A NaN in one state makes that state and its energies not finite, and no other.",
         "E3 G3",
-        "nan-spreads",
+        "visible-nan-spread",
         memory,
         steps=2,
     )

@@ -147,7 +147,7 @@ def _not_finite() -> Iterator[Fact]:
             f"search-by-{metric}-unmoved-by-a-hidden-key",
             f"NaN and infinity at hidden keys change nothing by {metric}, bit for bit.",
             "E2 G2",
-            "hidden-nan-leaks search-unmasked",
+            "hidden-nan-in-keys search-unmasked",
             {"query": memory["query"], "keys": array([[1, 0], [7, 7], [3, 0], [9, 9], [2, 0]])}
             | {"mask": drawn("#.#.#")},
             laws=("unmoved",),

@@ -44,6 +44,11 @@ def compute_dtype(x):
     return np.dtype("float64") if dtype_name(x) == "float64" else np.dtype("float32")
 
 
+def operand(x):
+    """A real number as it is computed with: a float, whatever kind it was given as. None stays None."""
+    return None if x is None else float(x)
+
+
 def finite_part(x):
     """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where."""
     finite = np.isfinite(x)
@@ -53,3 +58,15 @@ def finite_part(x):
 def guard(x, visible):
     """`x` itself; where derivatives are taken, only those at visible pairs pass (E2). None stays None."""
     return x
+
+
+def same(one, other):
+    """Whether two fields of rules are equal; arrays of different shapes are not."""
+    if is_array(one) and is_array(other):
+        return one.shape == other.shape and bool((one == other).all())
+    return not is_array(one) and not is_array(other) and one == other
+
+
+def listed(array):
+    """An array as it is printed."""
+    return str(array.tolist())

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import compute_dtype, finite_part, guard
-from .heads import repeat_kv
+from .arrays import compute_dtype, finite_part, guard, operand
 from .masks import split_mask, visibility
 from .softmax import softmax
 
@@ -44,7 +43,7 @@ def attention(
     Source: Vaswani et al. 2017, "Attention Is All You Need", equation 1.
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
-    wanted = ("out", "weights")
+    scale, softcap, wanted = operand(scale), operand(softcap), ("out", "weights")
     return attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 
@@ -58,7 +57,7 @@ def attention_steps(
     Source: Vaswani et al. 2017, equation 1; softcap from Gemma Team 2024, "Gemma 2", section 2.
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
-    wanted = Steps._fields
+    scale, softcap, wanted = operand(scale), operand(softcap), Steps._fields
     steps = attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     return Steps(*steps)
 
@@ -94,7 +93,7 @@ def prepare(shape, q, k, v, bias, sinks, enable_gqa):
     dtype = compute_dtype(q)
     if enable_gqa:
         groups = q.shape[-3] // k.shape[-3] if k.shape[-3] else 1
-        k, v = repeat_kv(k, groups), repeat_kv(v, groups)
+        k, v = np.repeat(k, groups, axis=-3), np.repeat(v, groups, axis=-3)
     q, k, v = (np.broadcast_to(x, shape[:-2] + x.shape[-2:]).astype(dtype) for x in (q, k, v))
     bias = None if bias is None else bias.astype(dtype)
     sinks = None if sinks is None else sinks.astype(dtype)[..., None, None]
@@ -103,7 +102,7 @@ def prepare(shape, q, k, v, bias, sinks, enable_gqa):
 
 def default_scale(scale, q):
     """1 / sqrt(D) unless a scale is given; an explicit 0 is a scale (B4)."""
-    return q.shape[-1] ** -0.5 if scale is None else float(scale)
+    return q.shape[-1] ** -0.5 if scale is None else scale
 
 
 def scaled_scores(q, k, scale):
@@ -121,7 +120,6 @@ def cap(scores, softcap):
     """softcap * tanh(scores / softcap): scores squeezed into (-softcap, softcap), if it is given (C2)."""
     if softcap is None:
         return scores
-    softcap = float(softcap)
     return softcap * np.tanh(scores / softcap)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import arguments, checks
-from .arrays import guard
+from .arrays import guard, operand
 from .attention import blend, cap, default_scale, prepare, scaled_scores
 from .masks import cut, split_mask, visibility
 from .softmax import close, exponentials, row_top
@@ -56,7 +56,7 @@ def flash_attention(
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     arguments.pair_of_sizes("block_size", block_size)
-    tile = tuple(block_size or BLOCK_SIZE)
+    scale, softcap, tile = operand(scale), operand(softcap), tuple(block_size or BLOCK_SIZE)
     return flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
+from .arrays import operand
 from .attention import blend, compute_steps, default_scale, prepare
 
 
@@ -53,6 +54,7 @@ def attention_vjp(
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     checks.output_gradient(d_out, v, shape)
+    scale, softcap = operand(scale), operand(softcap)
     return vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 
@@ -62,45 +64,25 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
     steps, visible = compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     wide_q, wide_k, wide_v, *_ = prepare(shape, q, k, v, bias, sinks, enable_gqa)
     d_out = d_out.astype(wide_q.dtype)
+    groups = shape[-3] // k.shape[-3] if enable_gqa and k.shape[-3] else 1
 
-    dv = blend(transposed(steps.weights), d_out, transposed(visible))
-    d_weights = np.where(visible, d_out @ transposed(wide_v), 0)
+    dv = blend(steps.weights.mT, d_out, visible.mT)
+    d_weights = np.where(visible, d_out @ wide_v.mT, 0)
     mean = (steps.weights * d_weights).sum(axis=-1, keepdims=True)
     d_biased = np.where(visible, steps.weights * (d_weights - mean), 0).astype(wide_q.dtype)
-    d_scores = d_biased * default_scale(scale, q) * slope_of_cap(steps.capped, softcap, visible)
+    slope = 1 if softcap is None else np.where(visible, 1 - (steps.capped / softcap) ** 2, 0)
+    d_scores = d_biased * default_scale(scale, q) * slope
     dq = blend(d_scores, wide_k, visible)
-    dk = blend(transposed(d_scores), wide_q, transposed(visible))
-    return Gradients(
-        summed(dq, q),
-        summed(dk, k, groups(k, shape, enable_gqa)),
-        summed(dv, v, groups(v, shape, enable_gqa)),
-        None if bias is None else summed(d_biased, bias),
-    )
+    dk = blend(d_scores.mT, wide_q, visible.mT)
 
+    def summed(gradient, x, groups=1):
+        """A gradient of the broadcast x, summed over the copies, in the shape and dtype of x (B1, B5)."""
+        if groups != 1:
+            *lead, _, T, D = gradient.shape
+            gradient = gradient.reshape(*lead, x.shape[-3], groups, T, D).sum(axis=-3)
+        gradient = gradient.sum(axis=tuple(range(gradient.ndim - x.ndim)))
+        copied = tuple(i for i, size in enumerate(x.shape) if size == 1 and gradient.shape[i] != 1)
+        return gradient.sum(axis=copied, keepdims=True).astype(x.dtype)
 
-def slope_of_cap(capped, softcap, visible):
-    """d capped / d scores: 1 - (capped / softcap)^2 where visible, 1 without a softcap."""
-    if softcap is None:
-        return 1
-    return np.where(visible, 1 - (capped / float(softcap)) ** 2, 0)
-
-
-def transposed(x):
-    """The last two axes swapped."""
-    return x.swapaxes(-1, -2)
-
-
-def groups(x, shape, enable_gqa):
-    """How many query heads share a head of x."""
-    return shape[-3] // x.shape[-3] if enable_gqa and x.shape[-3] else 1
-
-
-def summed(gradient, x, groups=1):
-    """A gradient of the broadcast x, summed over the copies, in the shape and dtype of x (B1, B5)."""
-    if groups > 1:
-        *lead, H, T, D = gradient.shape
-        gradient = gradient.reshape(*lead, H // groups, groups, T, D).sum(axis=-3)
-    added = tuple(range(gradient.ndim - x.ndim))
-    gradient = gradient.sum(axis=added)
-    copied = tuple(i for i, size in enumerate(x.shape) if size == 1 and gradient.shape[i] != 1)
-    return gradient.sum(axis=copied, keepdims=True).astype(x.dtype)
+    dbias = None if bias is None else summed(d_biased, bias)
+    return Gradients(summed(dq, q), summed(dk, k, groups), summed(dv, v, groups), dbias)

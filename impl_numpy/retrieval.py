@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import compute_dtype
+from .arrays import compute_dtype, operand
 from .attention import blend, compute_steps, scaled_scores
 from .flash import tiles
 from .masks import split_mask, visibility
@@ -54,7 +54,7 @@ def retrieve(query, keys, values=None, *, mask=None, scale=None, top_k=None):
     """
     values = keys if values is None else values
     shape = checks.retrieve(query, keys, values, mask, scale, top_k)
-    return retrieve_core(shape, query, keys, values, mask, scale, top_k)
+    return retrieve_core(shape, query, keys, values, mask, operand(scale), top_k)
 
 
 def search(query, keys, k, *, mask=None, metric="dot"):
@@ -80,7 +80,7 @@ def recall(state, patterns, *, beta=1.0, steps=1):
     Source: Ramsauer et al. 2021, "Hopfield Networks is All You Need", equations 2 and 3.
     """
     checks.recall(state, patterns, beta, steps)
-    return recall_core(state, patterns, beta, steps)
+    return recall_core(state, patterns, operand(beta), steps)
 
 
 # --- on checked arguments --------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def search_core(shape, query, keys, k, mask, metric):
 @np.errstate(all="ignore")
 def recall_core(state, patterns, beta, steps):
     """What `recall` returns for checked arguments."""
-    dtype, beta = state.dtype, float(beta)
+    dtype = state.dtype
     state, patterns = state.astype(compute_dtype(state)), patterns.astype(compute_dtype(state))
     energies = []
     for _ in range(steps):

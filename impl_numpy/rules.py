@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from . import arguments, checks
-from .arrays import is_array
+from .arrays import is_array, listed, same
+
+FARTHEST = 2**30  # no position lies further away
 
 
 class Mask:
@@ -80,7 +82,7 @@ class Causal(Mask):
     offset: int
 
     def visible(self, query, key):
-        return key <= query + self.offset
+        return key - query <= bounded(self.offset)
 
     def covers(self, rows, cols):
         if cols[-1] <= rows[0] + self.offset:
@@ -100,12 +102,12 @@ class Window(Mask):
     offset: int
 
     def visible(self, query, key):
-        ahead = key - query - self.offset
+        ahead = key - query
         seen = np.ones_like(ahead, dtype=bool)
         if self.left is not None:
-            seen = seen & (ahead >= -self.left)
+            seen = seen & (ahead >= bounded(self.offset - self.left))
         if self.right is not None:
-            seen = seen & (ahead <= self.right)
+            seen = seen & (ahead <= bounded(self.offset + self.right))
         return seen
 
     def covers(self, rows, cols):
@@ -125,7 +127,7 @@ class Prefix(Mask):
     length: int
 
     def visible(self, query, key):
-        return key < self.length
+        return key < bounded(self.length)
 
     def covers(self, rows, cols):
         if cols[-1] < self.length:
@@ -176,7 +178,7 @@ class Dilated(Mask):
     step: int
 
     def visible(self, query, key):
-        return (query - key) % self.step == 0
+        return (query - key) % bounded(self.step) == 0
 
     def __repr__(self):
         return f"dilated({self.step})"
@@ -189,7 +191,7 @@ class Chunked(Mask):
     size: int
 
     def visible(self, query, key):
-        return query // self.size == key // self.size
+        return query // bounded(self.size) == key // bounded(self.size)
 
     def covers(self, rows, cols):
         first, last = (rows[0] // self.size, cols[0] // self.size), (rows[-1] // self.size, cols[-1] // self.size)
@@ -264,6 +266,11 @@ class Not(Mask):
 # --- what the rules share --------------------------------------------------------------------------------
 
 
+def bounded(number):
+    """A plain number of a rule, kept in the range where it can be compared with positions; larger ones act alike."""
+    return max(-FARTHEST, min(number, FARTHEST))
+
+
 def both(one, other):
     """ "And" for answers that may be unknown: False wins over None, None over True (Kleene's logic)."""
     if one is False or other is False:
@@ -271,21 +278,9 @@ def both(one, other):
     return None if one is None or other is None else True
 
 
-def same(one, other):
-    """Whether two fields of rules are equal by value; arrays of different shapes are not."""
-    if is_array(one) and is_array(other):
-        return one.shape == other.shape and bool((one == other).all())
-    return not is_array(one) and not is_array(other) and one == other
-
-
 def frozen(field):
     """A field of a rule as something to hash: an array counts by its shape."""
     return field.shape if is_array(field) else field
-
-
-def listed(array):
-    """An array field as it is printed."""
-    return str(array.tolist())
 
 
 def operand(rule, chain=None):

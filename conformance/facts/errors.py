@@ -63,6 +63,7 @@ WRONG_OPTIONS = (
     ("flash_attention", "block_size", [3, 5, 7], "ValueError", "size-unchecked", "pair"),
     ("flash_attention", "block_size", [2.5, 5], "TypeError", "size-unchecked", "2.5"),
     ("flash_attention", "block_size", "auto", "TypeError", "size-unchecked", "str"),
+    ("flash_attention", "block_size", 64, "TypeError", "size-unchecked", "int"),
     ("retrieve", "top_k", 0, "ValueError", "too-many-keys", "0"),
     ("retrieve", "top_k", -1, "ValueError", "too-many-keys", "-1"),
     ("retrieve", "top_k", 6, "ValueError", "too-many-keys", "6"),

@@ -147,7 +147,7 @@ def _steps() -> Iterator[Fact]:
         )
     yield vjp(
         "gradient-of-saturated-softcap-vanishes",
-        "Scores far beyond the softcap get a gradient near 0 and stay finite.",
+        "Where a score is far beyond the softcap its gradient is near 0, and finite.",
         "C2 F1",
         "gradient-without-softcap",
         plain(),

@@ -121,7 +121,7 @@ def _steps_and_beta() -> Iterator[Fact]:
 def _memory() -> Iterator[Fact]:
     patterns = array([[1, 1, 1, 1, -1, -1, -1, -1], [1, -1, 1, -1, 1, -1, 1, -1], [1, 1, -1, -1, 1, 1, -1, -1]])
     damaged = patterns.copy()
-    damaged[0, 4:6] = 1
+    damaged[0, 4] = 1
     damaged[1, 0] = -1
     damaged[2, :3] = 0
     yield recall(
@@ -131,6 +131,7 @@ def _memory() -> Iterator[Fact]:
         "beta-ignored recall-steps-off-by-one",
         {"state": damaged, "patterns": patterns},
         beta=16.0,
+        paper={"state": patterns},
     )
     yield recall(
         "recall-with-a-small-beta-blurs-orthogonal-patterns",

@@ -1,4 +1,7 @@
-"""Attention, masking and retrieval in NumPy; the gradient of attention is derived by hand."""
+"""Attention, masking and retrieval.
+
+Written in NumPy; the gradient of attention is derived by hand.
+"""
 
 from __future__ import annotations
 

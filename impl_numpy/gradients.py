@@ -1,4 +1,7 @@
-"""The gradient of attention, derived by hand."""
+"""The gradient of attention.
+
+It is derived by hand.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def attention_vjp(
 
 @np.errstate(all="ignore")
 def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
-    """The gradients of checked arguments, by the equations above."""
+    """The gradients of checked arguments."""
     steps, visible = compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     wide_q, wide_k, wide_v, *_ = prepare(shape, q, k, v, bias, sinks, enable_gqa)
     d_out = d_out.astype(wide_q.dtype)

@@ -19,9 +19,9 @@ the terms bring along add up.
 ULPs", single precision): exp 3 ulp, log 3 ulp, tanh 5 ulp, sqrt 3 ulp, division 2.5 ulp. The absolute error e of an
 argument becomes exp(x) (exp(e) - 1), e / x for log, and e (1 - tanh^2) for tanh.
 
-**The softmax.** With p_j the exponentials, e_j their errors, L their sum and w_j = p_j / L, the same p_j stands above and
-below the line. So w_j is off by (1 - w_j) e_j / L + w_j (sum of the other e_i) / L, exactly if L is the computed sum, which
-is never below 1. A key that takes all the weight takes it exactly, however large the errors of its score.
+**The softmax.** With p_j the exponentials, e_j their errors, L their sum and w_j = p_j / L, the same p_j stand above
+and below the line. So w_j is off by at most ((1 - w_j) e_j + w_j (sum of the other e_i)) / L', where L' is the
+computed sum, never below 1. A key that takes all the weight takes it whatever the error of its score is.
 
 **Where implementations differ lawfully**, the budget has room for each of them:
 

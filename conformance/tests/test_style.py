@@ -20,7 +20,8 @@ def test_there_are_sources():
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_file_is_small_and_so_are_its_functions(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= 300
     assert path.name not in DRAWERS
     assert [name for name, lines in lengths(path) if lines > 50] == []
 

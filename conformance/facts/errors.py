@@ -1,6 +1,6 @@
 """What every operation refuses, with which kind of error, and which words the message contains.
 
-Masks and mask rules have a file of their own, mask_errors. The sizes are B = 2, T = 4, S = 5, D = 3, Dv = 6.
+Masks and mask rules have a file of their own, mask_errors. The sizes are B = 2, T = 4, S = 5, D = 3, Dv = 1.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 from conformance.facts import Fact, Given, array, normal, qkv
 
-PLAIN = qkv((2, 4, 3), (2, 5, 3), (2, 5, 6))
-HEADS = qkv((2, 8, 4, 3), (2, 2, 5, 3), (2, 2, 5, 6))
+PLAIN = qkv((2, 4, 3), (2, 5, 3), (2, 5, 1))
+HEADS = qkv((2, 8, 4, 3), (2, 2, 5, 3), (2, 2, 5, 1))
 BASES = {
     "attention": PLAIN,
     "attention_steps": PLAIN,
     "flash_attention": PLAIN,
-    "attention_vjp": {**PLAIN, "d_out": normal((2, 4, 6), seed=13)},
+    "attention_vjp": {**PLAIN, "d_out": normal((2, 4, 1), seed=13)},
     "merge": {},
     "mask_array": {},
     "retrieve": {"query": PLAIN["q"], "keys": PLAIN["k"], "values": PLAIN["v"]},
@@ -197,12 +197,12 @@ def wrong_shapes() -> Iterator[Fact]:
         ("features-unequal", "q and k share D.", {"k": (2, 5, 7)}, ("q", "k", "3", "7")),
         ("features-unequal-without-queries", "Shapes are judged when T = 0 too.",
          {"q": (2, 0, 3), "k": (2, 5, 7)}, ("q", "k", "3", "7")),
-        ("fewer-values-than-keys", "k and v share S.", {"v": (2, 4, 6)}, ("k", "v", "5", "4")),
-        ("more-values-than-keys", "Extra values are refused, not cut.", {"v": (2, 9, 6)}, ("k", "v", "5", "9")),
-        ("one-value-for-all-keys", "S is no axis that broadcasts.", {"v": (2, 1, 6)}, ("k", "v", "5", "1")),
+        ("fewer-values-than-keys", "k and v share S.", {"v": (2, 4, 1)}, ("k", "v", "5", "4")),
+        ("more-values-than-keys", "Extra values are refused, not cut.", {"v": (2, 9, 1)}, ("k", "v", "5", "9")),
+        ("one-value-for-all-keys", "S is no axis that broadcasts.", {"v": (2, 1, 1)}, ("k", "v", "5", "1")),
         ("one-feature-for-all", "D is no axis that broadcasts.", {"k": (2, 5, 1)}, ("q", "k", "3", "1")),
         ("batches-unequal", "Batches of 2 and 11 do not broadcast.", {"q": (11, 4, 3)}, ("q", "k", "2", "11")),
-        ("value-batch-unequal", "Keys and values share the batch.", {"v": (7, 5, 6)}, ("k", "v", "2", "7")),
+        ("value-batch-unequal", "Keys and values share the batch.", {"v": (7, 5, 1)}, ("k", "v", "2", "7")),
     ):  # fmt: skip
         change = {name: array(normal(shape, seed=21)) for name, shape in shapes.items()}
         yield refused(name, fact, "ValueError", says, flag, clause="B1", change=change)
@@ -217,21 +217,21 @@ def wrong_heads() -> Iterator[Fact]:
         ("heads-3-to-8", "Fewer query heads than key/value heads are refused.", on, _heads(3, 8, 8), ("3", "8")),
         ("heads-8-to-0", "8 query heads cannot share none.", on, _heads(8, 0, 0), ("8", "0")),
         ("key-heads-2-value-heads-4", "k and v have the same heads.", on, _heads(8, 2, 4), ("2", "4")),
-        ("gqa-without-head-axis", "enable_gqa needs a head axis.", on, qkv((4, 3), (5, 3), (5, 6)),
+        ("gqa-without-head-axis", "enable_gqa needs a head axis.", on, qkv((4, 3), (5, 3), (5, 1)),
          ("enable_gqa",)),
     ):  # fmt: skip
         yield refused(name, fact, "ValueError", says, "heads-unchecked", clause="B5", options=options, base=base)
 
 
 def _heads(H: int, Hk: int, Hv: int) -> dict[str, np.ndarray]:
-    return qkv((2, H, 4, 3), (2, Hk, 5, 3), (2, Hv, 5, 6))
+    return qkv((2, H, 4, 3), (2, Hk, 5, 3), (2, Hv, 5, 1))
 
 
 def wrong_gradients() -> Iterator[Fact]:
     for name, fact, shape, says in (
         ("d-out-too-wide", "d_out has the shape of the output.", (2, 4, 7), ("d_out", "(2, 4, 7)")),
-        ("d-out-without-batch", "d_out does not broadcast.", (4, 6), ("d_out", "(4, 6)")),
-        ("d-out-one-query", "d_out of one query is refused for four.", (2, 1, 6), ("d_out", "(2, 1, 6)")),
+        ("d-out-without-batch", "d_out does not broadcast.", (4, 1), ("d_out", "(4, 1)")),
+        ("d-out-one-query", "d_out of one query is refused for four.", (2, 1, 1), ("d_out", "(2, 1, 1)")),
     ):
         call = {"op": "attention_vjp", "change": {"d_out": normal(shape, seed=13)}}
         yield refused(name, fact, "ValueError", says, "shape-unchecked", **call)
@@ -241,7 +241,7 @@ def wrong_memories() -> Iterator[Fact]:
     """Shapes that retrieve, search, recall and the head functions refuse, by the names of their own arguments."""
     for op, name, fact, shapes, says in (
         ("retrieve", "features", "query and keys share D.", {"keys": (2, 5, 7)}, ("query", "keys", "3", "7")),
-        ("retrieve", "values", "keys and values share S.", {"values": (2, 9, 6)}, ("keys", "values", "5", "9")),
+        ("retrieve", "values", "keys and values share S.", {"values": (2, 9, 1)}, ("keys", "values", "5", "9")),
         ("retrieve", "query", "A query needs two axes.", {"query": (3,)}, ("query", "(3,)")),
         ("search", "features", "query and keys share D.", {"keys": (2, 5, 7)}, ("query", "keys", "3", "7")),
         ("search", "batches", "Batches of 2 and 11 do not broadcast.", {"keys": (11, 5, 3)}, ("keys", "11")),

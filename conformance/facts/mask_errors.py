@@ -1,6 +1,6 @@
 """What is refused in a mask, a bias, sinks and a mask rule, and which way out the message names.
 
-The sizes are B = 2, T = 4, S = 5, D = 3, Dv = 6, and H = 8 over one shared key/value head.
+The sizes are B = 2, T = 4, S = 5, D = 3, Dv = 1, and H = 8 over one shared key/value head.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from conformance.facts import Fact, Given, array, normal, qkv
 from conformance.facts.errors import BASES, PLAIN, refused, spelled
 
-SHARED = qkv((2, 8, 4, 3), (2, 1, 5, 3), (2, 1, 5, 6))
-GROUPED = qkv((2, 8, 4, 3), (2, 2, 5, 3), (2, 2, 5, 6))
+SHARED = qkv((2, 8, 4, 3), (2, 1, 5, 3), (2, 1, 5, 1))
+GROUPED = qkv((2, 8, 4, 3), (2, 2, 5, 3), (2, 2, 5, 1))
 
 # Name, fact, base, the mask's shape, and what the message contains beside "mask" and that shape.
 WRONG_SHAPES = (
@@ -150,7 +150,7 @@ def wrong_sinks() -> Iterator[Fact]:
         ("sinks-seven-for-eight-heads", "Seven sinks do not fit eight heads.", SHARED, (7,)),
         ("sinks-per-batch", "Sinks have no batch axis.", SHARED, (2, 8)),
         ("sinks-per-key-value-head", "Sinks belong to the query heads, not to the key/value heads.", GROUPED, (2,)),
-        ("sinks-without-heads", "Without a head axis there is one sink.", qkv((4, 3), (5, 3), (5, 6)), (3,)),
+        ("sinks-without-heads", "Without a head axis there is one sink.", qkv((4, 3), (5, 3), (5, 1)), (3,)),
     ):
         call = {"clause": "C7", "base": base, "change": {"sinks": normal(shape, seed=32)}}
         call["options"] = {"enable_gqa": True} if base is GROUPED else {}

@@ -85,12 +85,12 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     out = np.empty((*shape[:-1], v.shape[-1]), dtype)
     lse = np.empty(shape[:-1], q.dtype)
     for rows in tiles(shape[-2], tile[0]):
-        state = start(q[..., rows.start : rows.stop, :], v, sinks)
+        state = start(part(q, rows), v, sinks)
         for cols in tiles(shape[-1], tile[1]):
             if rule is not None and rule.covers(rows, cols) is False:
                 continue
             masked, visible = masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols)
-            state = extend(state, masked, visible, v[..., cols.start : cols.stop, :])
+            state = extend(state, masked, visible, part(v, cols))
         out[..., rows.start : rows.stop, :], lse[..., rows.start : rows.stop] = finish(state)
     return out, lse
 
@@ -100,9 +100,14 @@ def tiles(length, size):
     return [range(i, min(i + size, length)) for i in range(0, length, size)]
 
 
+def part(x, positions):
+    """The tile of x (..., n, D) that stands at a range of positions."""
+    return x[..., positions.start : positions.stop, :]
+
+
 def masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols):
     """Scores of one tile after scale, softcap, bias and mask, and which pairs are visible (C1 to C4)."""
-    scores = scaled_scores(q[..., rows.start : rows.stop, :], k[..., cols.start : cols.stop, :], scale)
+    scores = scaled_scores(part(q, rows), part(k, cols), scale)
     visible = np.broadcast_to(visibility(mask, rule, bias, rows, cols), scores.shape)
     capped = cap(guard(scores, visible), guard(softcap, visible))
     biased = capped if bias is None else capped + cut(bias, rows, cols)

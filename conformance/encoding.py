@@ -21,16 +21,23 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 Fetch = Callable[[str], np.ndarray]
 
 
+def npy(array: np.ndarray) -> bytes:
+    """The array as a file of NumPy's own format, version 1.0, in C order."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0))
+    return buffer.getvalue()
+
+
 def sha256(array: np.ndarray) -> str:
-    """The SHA-256 of the array's bytes in C order."""
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    """The SHA-256 of the array's npy file, so of its dtype, its shape and its numbers."""
+    return hashlib.sha256(npy(array)).hexdigest()
 
 
 def encode_numbers(array: np.ndarray, store: dict[str, np.ndarray]) -> Any:
     """The array's numbers as a flat list, or the name under which they were put into the store."""
     if array.size > LONGEST_LIST:
         digest = sha256(array)
-        store[digest] = array
+        store[digest[:16]] = array
         return {"sha256": digest}
     numbers = [_plain(number) for number in array.ravel()]
     if not _same(decode_numbers(numbers, array.dtype, array.shape, store.__getitem__), array):
@@ -79,14 +86,19 @@ def decode(record: dict[str, Any], fetch: Fetch) -> np.ndarray:
 
 
 def write_npz(arrays: dict[str, np.ndarray]) -> bytes:
-    """An uncompressed npz file whose bytes depend on the arrays alone: sorted names, one fixed date."""
+    """An npz file whose bytes depend on the arrays (and the zlib) alone: sorted names, one fixed date."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in sorted(arrays):
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), version=(1, 0))
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), member.getvalue())
+            entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
+            archive.writestr(entry, npy(arrays[name]), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
+
+
+def members(npz: bytes) -> dict[str, bytes]:
+    """What an npz file holds, without the compression, which differs between builds of zlib."""
+    with zipfile.ZipFile(io.BytesIO(npz)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def _plain(number: np.generic) -> Any:
@@ -101,7 +113,7 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _fetched(digest: str, dtype: np.dtype, shape: tuple[int, ...], fetch: Fetch) -> np.ndarray:
-    array = fetch(digest)
+    array = fetch(digest[:16])
     if (array.dtype, array.shape) != (dtype, shape):
         found = f"{array.dtype} {array.shape}"
         raise ValueError(f"the stored array {digest[:8]} is {found}, the record says {dtype} {shape}")

@@ -74,9 +74,7 @@ def load_cases(folder: Path = CASES) -> list[Case]:
 
     Raises ValueError that names the file, the case and what is wrong with it.
     """
-    cases = [
-        case for path in sorted(folder.glob("*.json")) if path.name != "flags.json" for case in _load(path)
-    ]
+    cases = [case for path in sorted(folder.glob("*.json")) if path.name != "flags.json" for case in _load(path)]
     ids = [case.id for case in cases]
     if twice := sorted({name for name in ids if ids.count(name) > 1}):
         raise ValueError(f"{folder}: these ids are used more than once: {', '.join(twice)}")
@@ -126,10 +124,10 @@ def _fetch(path: Path) -> Fetch:
     data = path.parent / "data" / f"{path.stem}.npz"
     stored = dict(np.load(data)) if data.exists() else {}
 
-    def fetch(digest: str) -> np.ndarray:
-        if digest not in stored:
-            raise ValueError(f"data/{data.name} holds no array {digest[:8]}")
-        return stored[digest]
+    def fetch(name: str) -> np.ndarray:
+        if name not in stored:
+            raise ValueError(f"data/{data.name} holds no array {name}")
+        return stored[name]
 
     return fetch
 
@@ -156,9 +154,7 @@ def _validate(record: dict[str, Any]) -> None:
     _among([record["op"]], contract.OPERATIONS, "operation")
     _among(record["laws"], contract.LAWS, "law")
     _among([record["raises"]] if verdict == "invalid" else [], contract.ERRORS, "error kind")
-    outputs = {
-        name for route in contract.routes(record["op"]) for name in contract.OPERATIONS[route.op].outputs
-    }
+    outputs = {name for route in contract.routes(record["op"]) for name in contract.OPERATIONS[route.op].outputs}
     _among(record.get("expect", ()), outputs, f"output of {record['op']}")
 
 

@@ -1,0 +1,100 @@
+"""The factor of the scores: 1/sqrt(D) unless given, and any finite number when given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from conformance.facts import FLOATS, Fact, array, identity, plain, state
+
+_TRUTH = "scale-by-truthiness"
+_VALUES = {
+    "left-out": (None, 1 / np.sqrt(2)),
+    "zero": (0.0, 0),
+    "integer-zero": (0, 0),
+    "one": (1.0, 1),
+    "integer-one": (1, 1),
+    "minus-one": (-1.0, -1),
+    "two-and-a-half": (2.5, 2.5),
+}
+
+
+def facts() -> Iterator[Fact]:
+    """Yield the facts."""
+    yield from _on_paper()
+    yield from _as_arrays()
+    yield from _on_random_inputs()
+
+
+def _two_keys(dtype: str = "float32") -> dict[str, np.ndarray]:
+    """A query that scores the first key 1 and the second 0, before the scale."""
+    return {"q": array([[1, 0]], dtype), "k": identity(2, dtype), "v": identity(2, dtype)}
+
+
+def _paper(scale: float) -> dict[str, list]:
+    share = 1 / (1 + np.exp(-scale))
+    return {"out": [[share, 1 - share]], "lse": [np.log1p(np.exp(scale))]}
+
+
+def _on_paper() -> Iterator[Fact]:
+    for name, (given, scale) in _VALUES.items():
+        yield state(
+            f"scale-{name}",
+            f"With scale {given} the first of two keys gets 1 / (1 + e^-{round(scale, 4)}) of the weight.",
+            "B4 C1",
+            f"{_TRUTH} scale-missing scale-square-root",
+            _two_keys(),
+            scale=given,
+            paper=_paper(scale),
+        )
+
+
+def _as_arrays() -> Iterator[Fact]:
+    for dtype, number in (("float32", 0), ("float32", -1), ("float64", 2.5), ("int32", 0), ("int64", 2)):
+        yield state(
+            f"scale-0-d-{dtype}-{str(number).replace('-', 'minus-').replace('.', '-')}",
+            f"A 0-d array of {dtype} is a legal scale; {number} is used as it is.",
+            "B4 C1",
+            f"{_TRUTH} scale-square-root",
+            _two_keys() | {"scale": array(number, dtype)},
+            paper=_paper(number),
+        )
+
+
+def _on_random_inputs() -> Iterator[Fact]:
+    for dtype in FLOATS:
+        yield state(
+            f"scale-negative-{dtype}",
+            f"A negative scale turns the order of the keys round, in {dtype}.",
+            "B4 C1 C8",
+            "scale-missing scale-square-root lse-without-scale",
+            plain(dtype),
+            scale=-0.7,
+        )
+    for name, scale in (("tiny", 1e-30), ("zero", 0.0), ("large", 1000.0)):
+        yield state(
+            f"scale-{name}-on-random-inputs",
+            f"A scale of {scale:g} multiplies every score.",
+            "B4 C1 C8",
+            f"scale-missing lse-without-scale {_TRUTH}",
+            plain(),
+            scale=scale,
+        )
+    yield state(
+        "scale-does-not-touch-bias",
+        "The scale multiplies q k^T and not the bias.",
+        "C1 C3",
+        "bias-scaled",
+        plain() | {"bias": array([[2, -1, 0, 1, 3, -2, 1]])},
+        scale=0.25,
+    )
+    yield state(
+        "scale-zero-leaves-the-bias",
+        "With scale 0 the weights are the softmax of the bias.",
+        "B4 C1 C3",
+        f"{_TRUTH} bias-scaled",
+        _two_keys() | {"bias": array([[np.log(3), 0]])},
+        scale=0,
+        paper={"out": [[0.75, 0.25]], "lse": [np.log(4)]},
+    )

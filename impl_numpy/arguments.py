@@ -41,12 +41,21 @@ def axes(name, x, least):
 
 
 def same_dtype(**given):
-    """Refuse what is no floating array, and arrays that do not share one dtype (B2)."""
+    """Refuse what is no floating array, and arrays that do not share one dtype and one device (A2, B2)."""
     for name, x in given.items():
         floating(name, x)
     if len({arrays.dtype_name(x) for x in given.values()}) > 1:
         found = ", ".join(f"{name} {arrays.dtype_name(x)}" for name, x in given.items())
         raise TypeError(f"{', '.join(given)} must share one dtype, got {found}; convert them to one")
+    same_device(**given)
+
+
+def same_device(**given):
+    """Refuse arrays that lie on different devices (A2); what is no array has no device."""
+    devices = {name: arrays.device(x) for name, x in given.items() if arrays.is_array(x)}
+    if len(set(devices.values())) > 1:
+        found = ", ".join(f"{name} on {device}" for name, device in devices.items())
+        raise ValueError(f"{', '.join(devices)} must lie on one device, got {found}; move them to one")
 
 
 def integer(name, x, least=None):

@@ -39,6 +39,11 @@ def is_traced(x):
     return False
 
 
+def device(x):
+    """The device on which an array lies."""
+    return x.device
+
+
 def compute_dtype(x):
     """The dtype in which `x` is computed: half types in float32, the others in their own (B2)."""
     return np.dtype("float64") if dtype_name(x) == "float64" else np.dtype("float32")
@@ -47,6 +52,11 @@ def compute_dtype(x):
 def operand(x):
     """A real number as it is computed with: a float, whatever kind it was given as. None stays None."""
     return None if x is None else float(x)
+
+
+def product(a, b):
+    """a @ b in the full precision of its dtype (A3)."""
+    return a @ b
 
 
 def finite_part(x):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import compute_dtype, finite_part, guard, operand
+from .arrays import compute_dtype, finite_part, guard, operand, product
 from .masks import split_mask, visibility
 from .softmax import softmax
 
@@ -111,7 +111,7 @@ def scaled_scores(q, k, scale):
     The scale goes onto the queries, so that no product grows larger than the score itself.
     """
     (q, q_broken), (k, k_broken) = finite_part(q), finite_part(k)
-    scores = (q * scale) @ k.swapaxes(-1, -2)
+    scores = product(q * scale, k.mT)
     broken = q_broken.any(axis=-1)[..., :, None] | k_broken.any(axis=-1)[..., None, :]
     return np.where(broken, np.nan, scores).astype(q.dtype)
 
@@ -130,5 +130,5 @@ def blend(weights, v, visible):
     what is finite; a feature that a row sees and that is not finite is then made NaN (E3).
     """
     finite, broken = finite_part(v)
-    reached = visible.astype(v.dtype) @ broken.astype(v.dtype) > 0
-    return np.where(reached, np.nan, weights @ finite).astype(v.dtype)
+    reached = product(visible.astype(v.dtype), broken.astype(v.dtype)) > 0
+    return np.where(reached, np.nan, product(weights, finite)).astype(v.dtype)

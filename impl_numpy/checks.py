@@ -41,6 +41,7 @@ def types(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
         arguments.number("scale", scale)
     if softcap is not None:
         arguments.number("softcap", softcap, positive=True)
+    arguments.same_device(q=q, mask=mask, bias=bias, sinks=sinks)
 
 
 def sizes(**given):
@@ -231,6 +232,7 @@ def retrieve(query, keys, values, mask, scale, top_k):
     given = {"query": query, "keys": keys, "values": values}
     arguments.same_dtype(**given)
     mask_type("mask", mask)
+    arguments.same_device(query=query, mask=mask)
     if scale is not None:
         arguments.number("scale", scale)
     sizes(**given)
@@ -246,6 +248,7 @@ def search(query, keys, k, mask, metric):
     given = {"query": query, "keys": keys}
     arguments.same_dtype(**given)
     mask_type("mask", mask)
+    arguments.same_device(query=query, mask=mask)
     for name, x in given.items():
         arguments.axes(name, x, 2)
     features("query", query, "keys", keys)

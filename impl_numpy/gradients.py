@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import operand
+from .arrays import operand, product
 from .attention import blend, compute_steps, default_scale, prepare
 
 
@@ -70,7 +70,7 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
     groups = shape[-3] // k.shape[-3] if enable_gqa and k.shape[-3] else 1
 
     dv = blend(steps.weights.mT, d_out, visible.mT)
-    d_weights = np.where(visible, d_out @ wide_v.mT, 0)
+    d_weights = np.where(visible, product(d_out, wide_v.mT), 0)
     mean = (steps.weights * d_weights).sum(axis=-1, keepdims=True)
     d_biased = np.where(visible, steps.weights * (d_weights - mean), 0).astype(wide_q.dtype)
     slope = 1 if softcap is None else np.where(visible, 1 - (steps.capped / softcap) ** 2, 0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import compute_dtype, operand
+from .arrays import compute_dtype, operand, product
 from .attention import blend, compute_steps, scaled_scores
 from .flash import tiles
 from .masks import split_mask, visibility
@@ -169,7 +169,7 @@ def compare(query, keys, metric):
         return -np.sqrt(((query[..., :, None, :] - keys[..., None, :, :]) ** 2).sum(axis=-1))
     if metric == "cosine":
         query, keys = unit(query), unit(keys)
-    return query @ keys.swapaxes(-1, -2)
+    return product(query, keys.mT)
 
 
 def unit(x):

@@ -21,7 +21,7 @@ BLOCK_SIZE = (256, 512)
 
 
 class Rows(NamedTuple):
-    """What is known of a tile of rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv)."""
+    """What is known of some rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv)."""
 
     top: Any
     total: Any
@@ -80,19 +80,25 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     """The output and the lse of checked arguments, computed tile by tile."""
     dtype, scale = q.dtype, default_scale(scale, q)
     q, k, v, bias, sinks = prepare(shape, q, k, v, bias, sinks, enable_gqa)
-    mask, rule = split_mask(mask, is_causal)
+    out, lse = finish(walk(tile, q, k, v, *split_mask(mask, is_causal), bias, scale, softcap, sinks))
+    return out.astype(dtype), lse
 
-    out = np.empty((*shape[:-1], v.shape[-1]), dtype)
-    lse = np.empty(shape[:-1], q.dtype)
-    for rows in tiles(shape[-2], tile[0]):
-        state = start(part(q, rows), v, sinks)
-        for cols in tiles(shape[-1], tile[1]):
-            if rule is not None and rule.covers(rows, cols) is False:
-                continue
-            masked, visible = masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols)
-            state = extend(state, masked, visible, part(v, cols))
-        out[..., rows.start : rows.stop, :], lse[..., rows.start : rows.stop] = finish(state)
-    return out, lse
+
+def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
+    """The Rows of all queries, once each of them has seen its keys tile by tile."""
+    state = Rows(*(x.copy() for x in start(q, v, sinks)))
+    for rows, cols in tiles_in_sight(rule, tile, q.shape[-2], k.shape[-2]):
+        masked, visible = masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols)
+        new = extend(Rows(*(part(x, rows) for x in state)), masked, visible, part(v, cols))
+        for whole, x in zip(state, new, strict=True):
+            part(whole, rows)[...] = x
+    return state
+
+
+def tiles_in_sight(rule, tile, T, S):
+    """The pairs of a query tile and a key tile of which the rule does not hide everything."""
+    pairs = ((rows, cols) for rows in tiles(T, tile[0]) for cols in tiles(S, tile[1]))
+    return [(rows, cols) for rows, cols in pairs if rule is None or rule.covers(rows, cols) is not False]
 
 
 def tiles(length, size):

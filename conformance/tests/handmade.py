@@ -12,9 +12,11 @@ FLAGS = {"mask-inverted": {"bug": "True is read as hide", "effect": "the wrong k
 
 
 def case(name: str, *, wrong: bool = False, clauses: tuple[str, ...] = ("C5", "D4"), file: str = "masks") -> Case:
-    """A query of zeros sees two keys, causally: it takes the first, or so is expected if this is not `wrong`."""
-    q, k = np.zeros((1, 3), np.float32), np.ones((2, 3), np.float32)
-    out = Expected("float32", (1, 2), np.array([[7.0 if wrong else 1.0, 0.0]]), np.full((1, 2), 1e-6))
+    """Queries of zeros see the keys causally, and share their weight among them, unless the case is `wrong`."""
+    q, k = np.zeros((4, 3), np.float32), np.ones((6, 3), np.float32)
+    values = np.tri(4, 6) / np.arange(1, 5)[:, None]
+    values[0, 0] = 7.0 if wrong else 1.0
+    out = Expected("float32", values.shape, values, np.full(values.shape, 1e-6))
     return Case(
         id=name,
         file=file,
@@ -23,7 +25,7 @@ def case(name: str, *, wrong: bool = False, clauses: tuple[str, ...] = ("C5", "D
         flags=("mask-inverted",),
         op="attention",
         dtype="float32",
-        arrays={"q": q, "k": k, "v": np.eye(2, dtype=np.float32)},
+        arrays={"q": q, "k": k, "v": np.eye(6, dtype=np.float32)},
         options={"mask": {"rule": "causal", "offset": 0}},
         laws=(),
         verdict="valid",

@@ -75,7 +75,7 @@ def test_a_failure_is_printed_with_all_that_is_needed_to_act_on_it():
     for words in (
         "E1 an empty row",
         "mask-inverted: True is read as hide",
-        "q: float32 (1, 3)",
+        "q: float32 (4, 3)",
         "'rule': 'causal'",
         "the worst by 30 budgets",
         "python -m conformance run --backend numpy -k bad",

@@ -31,7 +31,7 @@ def _on_paper() -> Iterator[Fact]:
             f"grouped-heads-{H}-query-{Hk}-key-value",
             f"{H} query heads over {Hk} key/value heads use them in the order {order}.",
             "B5",
-            "heads-tiled",
+            "heads-tiled" if Hk > 1 else "leading-axes-not-broadcast",
             {
                 "q": normal((1, H, 1, 2), seed=81),
                 "k": normal((1, Hk, 1, 2), seed=82),
@@ -44,7 +44,7 @@ def _on_paper() -> Iterator[Fact]:
         "equal-head-counts-with-enable-gqa",
         "With H = Hk enable_gqa changes nothing.",
         "B5",
-        "heads-tiled",
+        "softmax-over-heads",
         qkv((2, 3, 4, 5), (2, 3, 7, 5), (2, 3, 7, 6)),
         enable_gqa=True,
     )

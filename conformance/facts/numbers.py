@@ -38,34 +38,33 @@ def _scores_of_ten_thousand() -> Iterator[Fact]:
             f"scores-of-plus-and-minus-1e4-{dtype}",
             f"Scores 1e4, 5e3 and -1e4 give the weights 1, 0, 0 in {dtype}, and lse 1e4.",
             "F1 C8",
-            "no-maximum-subtracted lse-without-maximum half-precision-scores",
+            "no-maximum-subtracted lse-without-maximum",
             {"q": array([[100]], dtype), "k": array([[100], [50], [-100]], dtype), "v": identity(3, dtype)},
             paper={"out": [[1, 0, 0]], "lse": [1e4]},
         )
         yield state(
             f"two-scores-of-minus-1e4-{dtype}",
-            f"Two scores of -1e4 share the weight in {dtype}; lse is -1e4 + ln 2.",
+            f"Two scores of -1e4 beside one of -2e4 share the weight in {dtype}; lse is -1e4 + ln 2.",
             "F1 C8",
             "no-maximum-subtracted lse-without-maximum",
-            {"q": array([[-100]], dtype), "k": array([[100], [100]], dtype), "v": identity(2, dtype)},
-            paper={"out": [[0.5, 0.5]], "lse": [np.log(2) - 1e4]},
+            {"q": array([[-100]], dtype), "k": array([[100], [100], [200]], dtype), "v": identity(3, dtype)},
+            paper={"out": [[0.5, 0.5, 0]], "lse": [np.log(2) - 1e4]},
         )
         yield state(
             f"random-scores-of-1e4-{dtype}",
-            f"Random scores of about 1e4, hidden ones among them, give finite results in {dtype}.",
+            f"Random scores of about 1e4 give finite results in {dtype}.",
             "F1 F2",
-            "no-maximum-subtracted half-precision-scores",
+            "no-maximum-subtracted half-precision-scores" if "float16" in dtype else "no-maximum-subtracted",
             plain(dtype)
             | {"q": normal((4, 5), dtype, seed=51, spread=100), "k": normal((7, 5), dtype, seed=52, spread=100)},
-            is_causal=True,
         )
     yield state(
         "scores-of-1e4-that-differ-by-one",
         "Scores 10001 and 10000 differ by one: the weights are e/(e+1) and 1/(e+1).",
         "F1",
-        "no-maximum-subtracted half-precision-scores",
-        {"q": array([[1]]), "k": array([[10001], [10000]]), "v": identity(2)},
-        paper={"out": [[np.e / (np.e + 1), 1 / (np.e + 1)]]},
+        "no-maximum-subtracted",
+        {"q": array([[1]]), "k": array([[10001], [10000], [0]]), "v": identity(3)},
+        paper={"out": [[np.e / (np.e + 1), 1 / (np.e + 1), 0]]},
     )
 
 
@@ -110,18 +109,19 @@ def _half_precision() -> Iterator[Fact]:
     for dtype in ("float16", "bfloat16"):
         yield state(
             f"wide-scores-{dtype}",
-            f"Scores of N(0, 25) entries with D = 64 are kept in float32 for {dtype} inputs.",
+            f"Scores of about 20 are kept in float32 for {dtype} inputs.",
             "B2 F2",
             "half-precision-scores",
-            {name: 5 * value for name, value in qkv((4, 64), (7, 64), (7, 6), dtype, seed=53).items()},
-            scale=0.02,
+            plain(dtype)
+            | {"q": normal((4, 5), dtype, seed=53, spread=5), "k": normal((7, 5), dtype, seed=54, spread=5)},
         )
         yield state(
             f"values-that-cancel-{dtype}",
-            f"Weights 3/7 and 4/7 over values 2048 and -1536 cancel only if {dtype} inputs keep float32 weights.",
+            f"Weights 3/18, 4/18, 11/18 over values 1024, 2048, -1024 cancel if {dtype} inputs have float32 weights.",
             "B2 F2",
             "half-precision-weights",
-            pattern(1, 2, dtype) | {"v": array([[2048], [-1536]], dtype), "bias": array(np.log([3, 4]), "float32")},
+            pattern(1, 3, dtype)
+            | {"v": array([[1024], [2048], [-1024]], dtype), "bias": array(np.log([3, 4, 11]), "float32")},
         )
         yield state(
             f"sum-of-520-ones-{dtype}",
@@ -133,16 +133,22 @@ def _half_precision() -> Iterator[Fact]:
         )
 
 
+def _large_logit_flags(dtype: str, D: int, power: int) -> str:
+    """The scale 1/sqrt(64) is exact, and so are bfloat16 products: only the others have roundings that differ."""
+    rounded = dtype == "float32" and D == 8 and power >= 5
+    return "no-maximum-subtracted" + (" maximum-of-another-rounding" if rounded else "")
+
+
 def _large_logits() -> Iterator[Fact]:
     for dtype in ("bfloat16", "float32", "float64"):
-        for D, power in ((8, 3), (8, 5), (8, 10), (64, 5)):
+        for D, power in ((8, 3), (8, 5), (8, 10)) + ((64, 5),) * (dtype == "float32"):
             size = 10.0**power
             yield state(
                 f"logits-of-entries-1e{power}-with-{D}-features-{dtype}",
                 f"Entries of {size:g} with D = {D} give the weights 1 and 0 in {dtype}: the maximum that is "
                 "subtracted has the rounding of the score itself.",
                 "F1",
-                "no-maximum-subtracted maximum-of-another-rounding",
+                _large_logit_flags(dtype, D, power),
                 {
                     "q": np.full((1, D), size).astype(dtype_of(dtype)),
                     "k": np.repeat(array([[size], [size / 2]], dtype), D, axis=1),
@@ -179,7 +185,7 @@ def _long_rows() -> Iterator[Fact]:
         "tiles-that-hide-everything",
         "Rows whose visible keys lie in the last tile, or one here and one there, are ordinary rows.",
         "A1 C4",
-        "last-tile-lost first-tile-hidden-nan last-tile-hidden-nan tile-positions-local",
+        "last-tile-lost first-tile-hidden-nan last-tile-hidden-nan",
         arrays | {"mask": mask},
     )
     yield state(
@@ -188,7 +194,7 @@ def _long_rows() -> Iterator[Fact]:
         "A1 D3 D4",
         "tile-positions-local last-tile-lost",
         arrays,
-        mask={"rule": "causal", "offset": 400},
+        mask={"rule": "causal", "offset": 517},
     )
     yield state(
         "growing-scores-over-many-tiles",

@@ -14,7 +14,7 @@ PADDING = {"rule": "padding", "lengths": "lengths"}
 SEGMENTS = {"rule": "segments", "q_ids": "ids", "k_ids": None}
 CROSS = {"rule": "segments", "q_ids": "q_ids", "k_ids": "k_ids"}
 _LENGTHS = "padding-ignored padding-off-by-one padding-on-query-axis"
-_IDS = "segments-ignored segments-only-neighbours"
+_IDS = "segments-ignored"
 
 
 def facts() -> Iterator[Fact]:
@@ -93,7 +93,7 @@ def _segment_arrays() -> Iterator[Fact]:
         "segments-that-come-back",
         "An id that comes back is the same segment: only equality counts.",
         "D3 D6",
-        _IDS,
+        f"{_IDS} segments-only-neighbours",
         {"ids": _ids("0101")[0]},
         mask=SEGMENTS,
         T=4,
@@ -104,7 +104,7 @@ def _segment_arrays() -> Iterator[Fact]:
         "segments-of-queries-and-keys",
         "With ids of their own, keys and queries meet where their ids are equal; an id without a partner sees nothing.",
         "D3 D6",
-        _IDS,
+        f"{_IDS} segments-only-neighbours",
         {"q_ids": _ids("012")[0], "k_ids": _ids("00113")[0]},
         mask=CROSS,
         T=3,
@@ -207,8 +207,8 @@ def _joined() -> Iterator[Fact]:
         "mask-ignored-with-causal causal-ignored-with-mask",
         pattern(3, 3),
         is_causal=True,
-        mask=window(None, 0, -1),
-        paper={"out": shares("...", "#..", "##.")},
+        mask=window(0, None),
+        paper={"out": shares("#..", ".#.", "..#")},
     )
 
 
@@ -219,7 +219,7 @@ def _decoding() -> Iterator[Fact]:
             f"decoding-rows-{start}-to-{stop - 1}",
             f"Queries {start} to {stop - 1} of a causal sequence are queries under causal({start}).",
             "D4",
-            "causal-offset-ignored causal-alignment",
+            "causal-offset-ignored" if start else "causal-alignment",
             whole | {"q": whole["q"][:, start:stop]},
             mask=causal(start),
         )

@@ -115,20 +115,12 @@ def _batches() -> Iterator[Fact]:
 def _overflow() -> Iterator[Fact]:
     yield state(
         "score-that-overflows-spoils-its-row",
-        "A visible score beyond the largest float32 is +inf and spoils its row; the other row is as usual.",
-        "E3 F1",
+        "A score beyond the largest float32 is +inf and spoils its row; one below the lowest has weight 0 beside 0.",
+        "E3 E5 F1",
         _BUGS,
-        {"q": array([[1e20], [1]]), "k": array([[1e20], [0]]), "v": identity(2)},
+        {"q": array([[1e20], [1], [-1e20]]), "k": array([[1e20], [0]]), "v": identity(2)},
         scale=1.0,
-    )
-    yield state(
-        "score-that-overflows-to-minus-infinity-leaves-its-row",
-        "A visible score below the lowest float32 has weight 0 beside an ordinary one.",
-        "E5 F1",
-        "visible-nan-spread",
-        {"q": array([[1e20], [1]]), "k": array([[-1e20], [0]]), "v": identity(2)},
-        scale=1.0,
-        paper={"out": [[0, 1], [0, 1]]},
+        paper={"out": [[np.nan, np.nan], [1, 0], [0, 1]]},
     )
     yield state(
         "hidden-score-that-overflows",

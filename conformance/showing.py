@@ -11,20 +11,20 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-import impl_numpy
-from conformance.adapters import rules
 from conformance.contract import CLAUSES, LAWS
 from conformance.loading import Case, Expected, checks
+from conformance.oracle_rules import mask_array
 
 
 def overview(cases: Sequence[Case]) -> Table:
-    """List cases in a table, one a row."""
+    """List cases in a table: the id with the fact below it, and by what it can be found."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("case", "operation", "dtype", "clauses", "verdict"):
-        table.add_column(name, no_wrap=name in ("dtype", "verdict"), overflow="fold")
-    table.add_column("fact", ratio=1)
+    table.add_column("case", overflow="fold", ratio=1)
+    for name in ("operation", "dtype", "clauses", "verdict"):
+        table.add_column(name, no_wrap=True, style="dim")
     for case in cases:
-        table.add_row(case.id, case.op, case.dtype, " ".join(case.clauses), case.verdict, Text(case.fact, "dim"))
+        words = Text.assemble((case.id, "bold"), "\n", (case.fact, "dim"))
+        table.add_row(words, case.op, case.dtype, " ".join(case.clauses), case.verdict)
     return table
 
 
@@ -78,24 +78,30 @@ def _array(name: str, value: Any) -> str:
 
 
 def _numbers(array: np.ndarray) -> str:
-    """Write an array small: four digits, the middle of long axes left out. (bfloat16 prints as float32.)"""
-    wide = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-    return escape(np.array2string(wide, precision=4, threshold=64, edgeitems=2, max_line_width=100))
+    """Write an array small: four digits, and of a large one only the ends of each axis."""
+    wide = array.astype(np.float32) if array.dtype.name == "bfloat16" else array  # NumPy cannot print it
+    ends = 3 if array.ndim < 3 else 1
+    return escape(np.array2string(wide, precision=4, threshold=48, edgeitems=ends, max_line_width=100))
 
 
 def mask(case: Case) -> str | None:
     """Draw the case's mask, be it a rule or an array; None where it has none or a wrong one."""
-    given = case.arrays.get("mask")
-    if isinstance(given, np.ndarray) and given.ndim:
-        return "\n\n".join(_picture(matrix) for matrix in np.atleast_2d(given).reshape(-1, *given.shape[-2:]))
-    if "mask" not in case.options or case.verdict == "invalid":
+    if case.verdict == "invalid":
         return None
-    rule = rules.build(impl_numpy, case.options["mask"], case.arrays)
-    return rule.picture(*_sizes(case))
+    if spec := case.options.get("mask"):
+        T, S = _sizes(case)
+        grid = mask_array(case.arrays, {"mask": spec, "T": T, "S": S}, None)["array"]
+        return _picture(np.reshape(np.array(grid.cells, bool), grid.shape))
+    given = case.arrays.get("mask")
+    return _picture(np.atleast_2d(given)) if isinstance(given, np.ndarray) else None
 
 
-def _picture(matrix: np.ndarray) -> str:
-    return "\n".join("".join(".#"[bool(seen)] for seen in row) for row in np.atleast_2d(matrix))
+def _picture(mask: np.ndarray) -> str:
+    """Draw the mask as it is, not broadcast: one picture for each leading index."""
+    drawn = [
+        "\n".join("".join(".#"[bool(seen)] for seen in row) for row in mask[at]) for at in np.ndindex(mask.shape[:-2])
+    ]
+    return "\n\n".join(drawn)
 
 
 def _sizes(case: Case) -> tuple[int, int]:

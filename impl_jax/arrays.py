@@ -1,0 +1,85 @@
+"""Arrays of this package: their kind, their dtypes, and the part of them that is finite."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+KIND = "jax.Array"
+CONVERT = "jax.numpy.asarray(x)"
+
+
+def is_array(x):
+    """Whether `x` is an array of this package's own kind; a tracer is one."""
+    return isinstance(x, jax.Array)
+
+
+def dtype_name(x):
+    """The name of an array's dtype, such as "float32"."""
+    return x.dtype.name
+
+
+def is_boolean(x):
+    """Whether an array holds booleans."""
+    return x.dtype == np.bool_
+
+
+def is_integer(x):
+    """Whether an array holds integers, signed or not."""
+    return jnp.issubdtype(x.dtype, jnp.integer)
+
+
+def is_floating(x):
+    """Whether an array holds real floating-point numbers, bfloat16 included."""
+    return jnp.issubdtype(x.dtype, jnp.floating)
+
+
+def is_traced(x):
+    """Whether the values of `x` cannot be seen now: within jit, vmap, grad and the like."""
+    return isinstance(x, jax.core.Tracer)
+
+
+def device(x):
+    """The devices on which an array lies; None for one that may still be moved: traced, or not committed to any."""
+    return None if is_traced(x) or not x.committed else ", ".join(sorted(map(str, x.devices())))
+
+
+def compute_dtype(x):
+    """The dtype in which `x` is computed: half types in float32, the others in their own (B2)."""
+    return np.dtype("float64") if dtype_name(x) == "float64" else np.dtype("float32")
+
+
+def operand(x):
+    """A real number as jit takes it: plain numbers as floats, so that all kinds share one program. None stays None."""
+    return x if x is None or is_array(x) else float(x)
+
+
+def product(a, b):
+    """a @ b in the full precision of its dtype (A3)."""
+    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+
+
+def finite_part(x):
+    """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where."""
+    finite = jnp.isfinite(x)
+    return jnp.where(finite, x, jnp.zeros((), x.dtype)), ~finite
+
+
+def guard(x, visible):
+    """`x` itself; where derivatives are taken, only those at visible pairs pass (E2). None stays None."""
+    return None if x is None else jnp.where(visible, x, lax.stop_gradient(x))
+
+
+def same(one, other):
+    """Whether two fields of rules are equal; arrays of different shapes are not."""
+    if is_array(one) and is_array(other):
+        return np.array_equal(one, other)  # in NumPy: within jit, JAX would trace the comparison of known values
+    return not is_array(one) and not is_array(other) and one == other
+
+
+def listed(array):
+    """An array as it is printed; one that is traced shows its dtype and shape."""
+    return f"{array.dtype.name}{list(array.shape)}" if is_traced(array) else str(array.tolist())

@@ -110,6 +110,7 @@ def _dtypes() -> Iterator[Fact]:
             plain(dtype),
             laws=("repeat",),
         )
+    for dtype in ("bfloat16", "float32"):
         yield vjp(
             f"gradient-causal-batch-and-heads-{dtype}",
             f"Under causal, batch and head axes keep apart in {dtype}.",

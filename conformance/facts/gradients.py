@@ -10,11 +10,14 @@ import numpy as np
 from conformance.facts import FLOATS, Fact, array, batched, drawn, identity, normal, plain, state, zeros
 
 CAUSAL = {"rule": "causal", "offset": 0}
+# Both scores are 2, so both weights are 1/2, the output is 2 and the gradient of the scores is -1/2 and 1/2.
+TWO_KEYS = {"q": array([[1, 0]]), "k": array([[2, 0], [2, 4]]), "v": array([[1], [3]]), "d_out": array([[1]])}
 
 
 def facts() -> Iterator[Fact]:
     """Yield the facts."""
     yield from _on_paper()
+    yield from _other_steps_on_paper()
     yield from _dtypes()
     yield from _steps()
     yield from _scales()
@@ -36,19 +39,12 @@ def _d_out(arrays: dict[str, Any], grouped: bool) -> np.ndarray:
 
 
 def _on_paper() -> Iterator[Fact]:
-    # Both scores are 2, so both weights are 1/2, the output is 2 and the gradient of the scores is -1/2 and 1/2.
-    two_keys = {
-        "q": array([[1, 0]]),
-        "k": array([[2, 0], [2, 4]]),
-        "v": array([[1], [3]]),
-        "d_out": array([[1]]),
-    }
     yield vjp(
         "gradient-of-two-equal-scores",
         "With equal scores and values 1 and 3 the gradient of the scores is -1/2 and 1/2.",
         "C1 C5 F2",
         "gradient-without-row-sum gradient-transposed",
-        two_keys,
+        TWO_KEYS,
         scale=1.0,
         paper={"dq": [[0, 2]], "dk": [[-0.5, 0], [0.5, 0]], "dv": [[0.5], [0.5]]},
     )
@@ -57,7 +53,7 @@ def _on_paper() -> Iterator[Fact]:
         "A scale of 1/4 reaches dq and dk once, and dv not at all.",
         "B4 C1",
         "gradient-without-scale",
-        two_keys,
+        TWO_KEYS,
         scale=0.25,
         paper={"dq": [[0, 0.5]], "dk": [[-0.125, 0], [0.125, 0]], "dv": [[0.5], [0.5]]},
     )
@@ -66,17 +62,20 @@ def _on_paper() -> Iterator[Fact]:
         "dbias is the gradient of the scores: it sums to 0 over the keys, and no scale reaches it.",
         "C3 C6",
         "gradient-without-row-sum gradient-without-scale",
-        two_keys | {"bias": zeros((1, 2))},
+        TWO_KEYS | {"bias": zeros((1, 2))},
         scale=0.25,
         paper={"dbias": [[-0.5, 0.5]]},
     )
+
+
+def _other_steps_on_paper() -> Iterator[Fact]:
     slope = 1 - np.tanh(1) ** 2
     yield vjp(
         "gradient-of-the-softcap-is-its-slope",
         "A score that equals the softcap has its gradient multiplied by 1 - tanh(1)^2.",
         "C2",
         "gradient-without-softcap",
-        two_keys,
+        TWO_KEYS,
         scale=1.0,
         softcap=2.0,
         paper={"dq": [[0, 2 * slope]], "dk": [[-0.5 * slope, 0], [0.5 * slope, 0]], "dv": [[0.5], [0.5]]},

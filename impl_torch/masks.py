@@ -1,0 +1,129 @@
+"""Masks: the functions that make mask rules, and how the arguments of a call become visibility.
+
+`mask=` takes an array of 0 and 1 (True = may attend) or a rule; `is_causal` and a bias of -inf hide
+pairs too, and a pair is visible only if each of them allows it (D1 to D4, C6).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from . import arguments
+from .arrays import is_boolean
+from .rules import Causal, Chunked, Dilated, Mask, Padding, Prefix, Segments, Window
+
+# --- rules -----------------------------------------------------------------------------------------------
+
+
+def causal(offset=0):
+    """A query sees the keys up to its own position plus offset: key <= query + offset (D4).
+
+    causal(0) aligns the two sequences at their first positions, causal(S - T) at their last.
+    Raises TypeError when offset is no integer.
+    """
+    return Causal(arguments.integer("offset", offset))
+
+
+def window(left=None, right=None, *, offset=0):
+    """A query sees `left` keys before it, itself, and `right` keys after it; None is no bound (D5).
+
+    query + offset - left <= key <= query + offset + right. Raises TypeError when an argument is no integer,
+    ValueError when a size is negative.
+    """
+    left = None if left is None else arguments.integer("left", left, least=0)
+    right = None if right is None else arguments.integer("right", right, least=0)
+    return Window(left, right, arguments.integer("offset", offset))
+
+
+def local(width):
+    """A query sees `width` keys with itself in the middle: window((width - 1) / 2, (width - 1) / 2) (D5).
+
+    Raises TypeError when width is no integer, ValueError when it is even or < 1.
+    """
+    side = (arguments.odd("width", width) - 1) // 2
+    return window(side, side)
+
+
+def prefix(length):
+    """Every query sees the first `length` keys; joined with causal() it is a prefix language model (D6).
+
+    Raises TypeError when length is no integer, ValueError when it is negative.
+    """
+    return Prefix(arguments.integer("length", length, least=0))
+
+
+def padding(lengths):
+    """Each sequence has its own number of keys: key < length (D6).
+
+    lengths (*L): integer array that broadcasts against the leading axes of q: (B,) for q (B, T, D),
+    (B, 1) for q (B, H, T, D). Raises TypeError when lengths is no integer array.
+    """
+    return Padding(arguments.integers("lengths", lengths))
+
+
+def segments(q_ids, k_ids=None):
+    """A query sees the keys that carry its own id; k_ids=None takes q_ids for both (D6).
+
+    q_ids (*L, T), k_ids (*L, S): integer arrays whose leading axes broadcast against those of q.
+    Raises TypeError when the ids are no integer arrays, ValueError when they have no axis.
+    """
+    q_ids = arguments.integers("q_ids", q_ids, least_axes=1)
+    return Segments(q_ids, q_ids if k_ids is None else arguments.integers("k_ids", k_ids, least_axes=1))
+
+
+def dilated(step):
+    """A query sees every step-th key, counted from itself: (query - key) % step == 0 (D6).
+
+    Raises TypeError when step is no integer, ValueError when it is < 1.
+    """
+    return Dilated(arguments.integer("step", step, least=1))
+
+
+def chunked(size):
+    """A query sees the keys of its own chunk of `size` positions: query // size == key // size (D6).
+
+    Raises TypeError when size is no integer, ValueError when it is < 1.
+    """
+    return Chunked(arguments.integer("size", size, least=1))
+
+
+# --- from arguments to visibility ------------------------------------------------------------------------
+
+
+def split_mask(mask, is_causal):
+    """The two forms in which a mask is used: a boolean array or None, and a rule or None."""
+    rule = mask if isinstance(mask, Mask) else None
+    array = None if mask is None or rule is not None else as_boolean(mask)
+    if is_causal:
+        rule = causal() if rule is None else rule & causal()
+    return array, rule
+
+
+def as_boolean(mask):
+    """A mask of 0 and 1 of any dtype as booleans (D1)."""
+    return mask if is_boolean(mask) else mask == 1
+
+
+def visibility(mask, rule, bias, rows, cols):
+    """Which pairs of the two position ranges are visible: boolean, broadcasts to (*B, [H,] t, s) (D4, C6).
+
+    mask (boolean) and bias are whole arrays, of which this takes its tile; -inf is looked for in the bias as
+    it is in the compute dtype. The positions are integer arrays without a gap, which lie where the scores do.
+    """
+    visible = torch.ones((len(rows), len(cols)), dtype=torch.bool, device=rows.device)
+    if mask is not None:
+        visible = visible & cut(mask, rows, cols)
+    if rule is not None:
+        visible = visible & rule.tile(rows, cols)
+    if bias is not None:
+        visible = visible & (cut(bias, rows, cols) != -torch.inf)
+    return visible
+
+
+def cut(array, rows, cols):
+    """The tile of an array that broadcasts to (..., T, S); an axis of 1, or one that is absent, stays as it is."""
+    if array.ndim >= 1 and array.shape[-1] not in (1, len(cols)):
+        array = array.index_select(-1, cols)
+    if array.ndim >= 2 and array.shape[-2] not in (1, len(rows)):
+        array = array.index_select(-2, rows)
+    return array

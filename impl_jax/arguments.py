@@ -95,6 +95,15 @@ def flag(name, x):
         raise TypeError(f"{name} must be True or False, got {x!r} of type {type(x).__name__}")
 
 
+def choice(name, x, legal):
+    """Refuse what is not one of the legal words."""
+    words = ", ".join(repr(word) for word in legal)
+    if not isinstance(x, str):
+        raise TypeError(f"{name} must be one of {words}, got {x!r} of type {type(x).__name__}")
+    if x not in legal:
+        raise ValueError(f"{name} must be one of {words}, got {x!r}")
+
+
 def pair_of_sizes(name, x):
     """None, or a pair of whole numbers >= 1."""
     if x is None:

@@ -252,8 +252,7 @@ def search(query, keys, k, mask, metric):
     for name, x in given.items():
         arguments.axes(name, x, 2)
     features("query", query, "keys", keys)
-    if metric not in ("dot", "cosine", "euclidean"):
-        raise ValueError(f"metric must be 'dot', 'cosine' or 'euclidean', got {metric!r}")
+    arguments.choice("metric", metric, ("dot", "cosine", "euclidean"))
     shape = (*leading(**given), query.shape[-2], keys.shape[-2])
     best("k", k, shape[-1])
     visible_pairs("mask", mask, shape)

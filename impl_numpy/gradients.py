@@ -85,7 +85,7 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
             gradient = gradient.reshape(*lead, x.shape[-3], groups, T, D).sum(axis=-3)
         gradient = gradient.sum(axis=tuple(range(gradient.ndim - x.ndim)))
         copied = tuple(i for i, size in enumerate(x.shape) if size == 1 and gradient.shape[i] != 1)
-        return gradient.sum(axis=copied, keepdims=True).astype(x.dtype)
+        return np.asarray(gradient.sum(axis=copied, keepdims=True), x.dtype)  # a sum over every axis is no array
 
     dbias = None if bias is None else summed(d_biased, bias)
     return Gradients(summed(dq, q), summed(dk, k, groups), summed(dv, v, groups), dbias)

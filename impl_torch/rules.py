@@ -7,6 +7,7 @@ that make rules, and check what they are given, stand in masks.py.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -53,8 +54,9 @@ class Mask:
 
     def picture(self, T, S):
         """The rule as text: one line a query, '#' visible and '.' hidden; one picture for each leading index."""
-        pictures = self.array(T, S).reshape(-1, T, S)
-        return "\n\n".join("\n".join("".join(".#"[seen] for seen in row) for row in p.tolist()) for p in pictures)
+        seen = self.array(T, S)
+        pictures = seen.reshape(math.prod(seen.shape[:-2]), T, S).tolist()
+        return "\n\n".join("\n".join("".join(".#"[pair] for pair in row) for row in rows) for rows in pictures)
 
     def __and__(self, other):
         return And(self, other) if isinstance(other, Mask) else NotImplemented
@@ -267,11 +269,9 @@ class Not(Mask):
 
 # torch: transforms look into a rule for its arrays once it is registered as a tree; plain numbers are static (D7).
 for rule in (Causal, Window, Prefix, Dilated, Chunked):
-    _pytree.register_pytree_node(rule, lambda rule: ([], rule), lambda _, rule: rule)
+    _pytree.register_pytree_node(rule, lambda x: ([], x), lambda _, x: x)
 for rule in (Padding, Segments, And, Or, Not):
-    _pytree.register_pytree_node(
-        rule, lambda rule: (list(vars(rule).values()), type(rule)), lambda parts, kind: kind(*parts)
-    )
+    _pytree.register_pytree_node(rule, lambda x: (list(vars(x).values()), type(x)), lambda parts, kind: kind(*parts))
 
 
 # --- what the rules share --------------------------------------------------------------------------------

@@ -153,7 +153,9 @@ def verdict(results: Sequence[Result], problems: Sequence[str]) -> str:
     """Say whether the run failed, and of what."""
     bad = len(tally.wrong(results))
     said = f"{bad} of {len(results)} checks went wrong" if bad else "Nothing differs"
-    return f"{said}, problems in ledgers: {len(problems)}" if problems else said
+    if not problems:
+        return said
+    return f"{said}, and the ledgers have {len(problems)} problem{'s' if len(problems) > 1 else ''}"
 
 
 def counts(results: Sequence[Result]) -> str:

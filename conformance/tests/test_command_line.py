@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from conformance import __main__ as command_line
 from conformance import selecting
+from conformance.ledger import Entry
 from conformance.loading import Case
 from conformance.results import read
 from conformance.tests.handmade import FLAGS, case
@@ -113,3 +114,17 @@ def test_show_tells_all_of_a_case():
 
 def test_show_of_an_unknown_case_names_the_closest():
     assert "Did you mean expects-seven?" in call("show", "expects-sevn", code=2)
+
+
+def test_a_difference_in_the_ledger_fails_nothing(monkeypatch):
+    entry = Entry(kind="differs", reason="it is seven there", seen="2026-01", case="expects-seven*")
+    monkeypatch.setattr(command_line, "load", lambda backend: [entry])
+    assert "Nothing differs: 3 known." in call("run", "--backend", "numpy", "-k", "seven", code=0)
+
+
+def test_a_ledger_entry_that_no_longer_holds_fails_the_run(monkeypatch):
+    entry = Entry(kind="differs", reason="it was zero once", seen="2026-01", case="causal-sees-the-first-key")
+    monkeypatch.setattr(command_line, "load", lambda backend: [entry])
+    text = call("run", "--backend", "numpy", "-k", "causal", code=1)
+    assert "ledger of numpy: causal-sees-the-first-key: listed as differs" in text
+    assert "Nothing differs, and the ledgers have 1 problem: 3 pass." in text

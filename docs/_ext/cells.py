@@ -101,6 +101,7 @@ class Value(SphinxRole):
             text = page(self.env).text(f"{{{self.text}}}")
         except CellError as error:
             return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
+        page(self.env).values.append(text)
         return [nodes.inline(text, text, classes=["value"])], []
 
 

@@ -45,10 +45,12 @@ class Raised:
 
 @dataclass
 class Page:
-    """The namespaces of one page, by framework."""
+    """The namespaces of one page, by framework; its source, and what its {value} roles gave."""
 
     name: str
+    source: str = ""
     spaces: dict[str, dict[str, Any]] = field(default_factory=lambda: {name: {} for name in FRAMEWORKS})
+    values: list[str] = field(default_factory=list)
 
     def run(self, code: str, framework: str, line: int = 1, alt: str = "", raises: str | None = None) -> Output:
         """Run the code, which starts at that line of the page, in the namespace of the framework.

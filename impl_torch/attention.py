@@ -113,10 +113,10 @@ def scaled_scores(q, k, scale):
 
     The scale goes onto the queries, so that no product grows larger than the score itself.
     """
-    (q, q_broken), (k, k_broken) = finite_part(q * scale), finite_part(k)
+    (q, q_broken), (k, k_broken) = finite_part(q), finite_part(k)
+    scores = product(q * scale, k.mT)
     broken = q_broken.any(dim=-1)[..., :, None] | k_broken.any(dim=-1)[..., None, :]
-    # torch: added, so that the gradient passes and becomes NaN with the weights.
-    return product(q, k.mT) + torch.where(broken, torch.nan, 0.0).to(q.dtype)
+    return torch.where(broken, torch.nan, scores)
 
 
 def cap(scores, softcap):
@@ -133,11 +133,8 @@ def blend(weights, v, visible):
     0 * NaN is NaN, so a hidden value would leak through a plain product (E2). The product is taken with
     what is finite; a feature that a row sees and that is not finite is then made NaN (E3).
     """
-    finite, broken = finite_part(v)
-    total, seen = weights.sum(dim=-1, keepdim=True), visible.any(dim=-1, keepdim=True)
-    reached = product(visible.to(v.dtype), broken.to(v.dtype)) > 0
-    lost = reached | (seen & total.isnan())
-    # torch: a row that is lost, or empty, must give nothing to the gradient of v: 0 * NaN again. What was seen of a
-    # lost row has a gradient of NaN, which passes through the sum of its weights.
-    poison = torch.where(lost, total, 0) * torch.nan
-    return torch.where(lost, poison, torch.where(seen, product(weights, finite), 0))
+    (weights, spoilt), (v, broken) = finite_part(weights), finite_part(v)
+    lost = spoilt.any(dim=-1, keepdim=True) | (product(visible.to(v.dtype), broken.to(v.dtype)) > 0)
+    seen = visible.any(dim=-1, keepdim=True)
+    # torch: chosen, not added, so that rows which are lost or empty give nothing to any gradient (0 * NaN again).
+    return torch.where(lost, torch.nan, torch.where(seen, product(weights, v), 0))

@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree
 
 from . import arguments, checks
-from .arrays import guard, is_array, operand
+from .arrays import finite_part, guard, is_array, operand
 from .attention import blend, cap, default_scale, prepare, scaled_scores
 from .masks import cut, split_mask, visibility
 from .softmax import close, exponentials, row_top
@@ -218,7 +218,10 @@ def extend(state, masked, visible, v):
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
-    return state.acc / divisor, lse[..., 0]
+    acc, broken = finite_part(state.acc)
+    # torch: divided where that gives a number, so that the other rows give nothing to any gradient.
+    whole = divisor > 0
+    return torch.where(broken | ~whole, torch.nan, acc / torch.where(whole, divisor, 1)), lse[..., 0]
 
 
 def merge_core(parts):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from .arrays import guard
+
 
 def softmax(masked, visible, sinks=None):
     """Weights and log-denominator of each row, over its visible keys alone (E1, E4).
@@ -25,7 +27,7 @@ def softmax(masked, visible, sinks=None):
     numerators = exponentials(masked, visible, top)
     total = numerators.sum(dim=-1, keepdim=True)
     if sinks is not None:
-        total = total + torch.exp(sinks - shift(top))
+        total = total + exponentials(sinks, sinks != -torch.inf, top)
     divisor, lse = close(top, total, found)
     weights = torch.where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
     return weights, lse[..., 0]
@@ -45,7 +47,9 @@ def shift(top):
 
 def exponentials(masked, visible, top):
     """exp(score - top) at the visible pairs, exactly 0 at the hidden ones."""
-    return torch.where(visible, torch.exp(masked - shift(top)), 0)
+    shifted = masked - shift(top)
+    # torch: a row that is not finite gives nothing to the gradient: 0 * NaN would reach all that it sees.
+    return torch.where(visible, torch.exp(guard(shifted, shifted.isfinite())), 0)
 
 
 def close(top, total, found):

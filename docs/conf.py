@@ -15,7 +15,12 @@ author = "the attention-three-ways authors"
 project_copyright = author
 html_title = "Attention three ways"
 
-extensions = ["myst_parser", "sphinx_design", "sphinx.ext.mathjax", "_ext.cells", "_ext.exercises", "_ext.notebooks"]
+extensions = [
+    "myst_parser",
+    "sphinx_design",
+    "sphinx.ext.mathjax",
+    *(f"_ext.{name}" for name in ("cells", "exercises", "notebooks", "reference", "clauses")),
+]
 exclude_patterns = ["_build", "_ext", "_static", "tests", "exercises"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]

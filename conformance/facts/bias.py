@@ -58,10 +58,18 @@ def _on_paper() -> Iterator[Fact]:
         pattern(2, 3) | {"bias": array([[5], [-3]])},
         paper={"out": np.full((2, 3), 1 / 3), "lse": [5 + np.log(3), -3 + np.log(3)]},
     )
+    yield state(
+        "bias-of-a-query-is-not-one-of-a-key",
+        "With T = S a bias of shape (T, 1) belongs to the queries all the same.",
+        "C3 C6 C8",
+        "bias-on-query-axis lse-without-bias",
+        pattern(3, 3) | {"bias": array([[5], [-3], [1]])},
+        paper={"out": np.full((3, 3), 1 / 3), "lse": np.log(3) + np.array([5, -3, 1])},
+    )
 
 
 def _shapes() -> Iterator[Fact]:
-    for shape in ((), (7,), (4, 1), (4, 7), (3, 1, 7), (2, 1, 1, 7), (1, 3, 4, 1), (2, 3, 4, 7)):
+    for shape in ((7,), (4, 7), (3, 1, 7), (2, 1, 1, 7), (2, 3, 4, 7)):
         name = "-".join(map(str, shape)) or "scalar"
         yield state(
             f"bias-shape-{name}",
@@ -74,8 +82,7 @@ def _shapes() -> Iterator[Fact]:
 
 def _dtypes() -> Iterator[Fact]:
     lossy = [("float16", "float32"), ("bfloat16", "float32"), ("bfloat16", "float16")]
-    others = [("float32", "float16"), ("float32", "float64"), ("float64", "float32")]
-    for dtype, given in [*((dtype, dtype) for dtype in FLOATS), *lossy, *others]:
+    for dtype, given in [*((dtype, dtype) for dtype in FLOATS), *lossy, ("float32", "float64")]:
         yield state(
             f"bias-{given}-with-{dtype}-inputs",
             f"A bias of {given} is converted to the compute dtype of {dtype} inputs; the outputs stay {dtype}.",

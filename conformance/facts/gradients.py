@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.facts import FLOATS, Fact, array, batched, drawn, identity, normal, plain, state, zeros
+from conformance.facts import FLOATS, Fact, array, batched, drawn, identity, normal, plain, square, state, zeros
 
 CAUSAL = {"rule": "causal", "offset": 0}
 # Both scores are 2, so both weights are 1/2, the output is 2 and the gradient of the scores is -1/2 and 1/2.
@@ -118,6 +118,13 @@ def _dtypes() -> Iterator[Fact]:
             batched(dtype),
             is_causal=True,
         )
+    yield vjp(
+        "gradient-of-equal-sizes",
+        "With T = S and D = Dv no gradient is exchanged with another.",
+        "C1 C5",
+        "gradient-transposed",
+        square(),
+    )
     yield vjp(
         "gradient-float64-keeps-float64-accuracy",
         "Float64 gradients of scores near 30 are computed in float64 throughout.",

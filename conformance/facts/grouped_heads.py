@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.facts import FLOATS, Fact, array, normal, qkv, state
+from conformance.facts import Fact, array, normal, qkv, state
 
 _HEADS = ((4, 2, "a, a, b, b"), (6, 3, "a, a, b, b, c, c"), (6, 2, "a, a, a, b, b, b"), (3, 1, "a, a, a"))
 
@@ -49,13 +49,6 @@ def _on_paper() -> Iterator[Fact]:
         enable_gqa=True,
     )
     yield state(
-        "one-shared-head-needs-no-enable-gqa",
-        "One key/value head is shared by all query heads by broadcasting alone.",
-        "B1 B5",
-        "leading-axes-not-broadcast",
-        qkv((2, 4, 3, 5), (2, 1, 7, 5), (2, 1, 7, 6), seed=8),
-    )
-    yield state(
         "one-shared-head-with-enable-gqa",
         "One key/value head is shared by all query heads with enable_gqa too.",
         "B5",
@@ -66,7 +59,7 @@ def _on_paper() -> Iterator[Fact]:
 
 
 def _on_random_inputs() -> Iterator[Fact]:
-    for dtype in FLOATS:
+    for dtype in ("bfloat16", "float32"):
         yield state(
             f"grouped-heads-{dtype}",
             f"Grouped heads hold in {dtype}, for keys and for values.",
@@ -80,7 +73,6 @@ def _on_random_inputs() -> Iterator[Fact]:
         "without-a-batch-axis": ((4, 3, 5), (2, 7, 5), (2, 7, 6)),
         "with-two-batch-axes": ((2, 3, 4, 1, 5), (2, 3, 2, 7, 5), (2, 3, 2, 7, 6)),
         "with-a-broadcast-batch": ((2, 4, 3, 5), (1, 2, 7, 5), (2, 7, 6)),
-        "one-query": ((2, 4, 1, 5), (2, 2, 7, 5), (2, 2, 7, 6)),
     }
     for name, (q, k, v) in shapes.items():
         yield state(

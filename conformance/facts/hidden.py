@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from conformance.facts import (
-    FLOATS,
     Fact,
     array,
     batched,
@@ -76,20 +76,20 @@ def _poisoned(clean: np.ndarray, hidden: Any, poisons: list[float]) -> np.ndarra
 
 def _keys_and_values() -> Iterator[Fact]:
     for way, (arrays, options, keys) in _WAYS.items():
-        for name in ("k", "v"):
-            # Nothing finite beats a bias of -inf.
-            for kind, poisons in _POISONS.items() if "bias" not in arrays else [("non-finite", _POISONS["non-finite"])]:
-                clean = plain() | arrays
-                yield state(
-                    f"hidden-{kind}-in-{name}-under-{way}",
-                    f"Numbers that are {kind} in {name}, at keys that no query sees, change no output.",
-                    "C6 E2 E4" if "bias" in way else "E2 E4",
-                    _FLAGS[name, kind],
-                    clean,
-                    laws=("unmoved",),
-                    instead={name: _poisoned(clean[name], keys, poisons)},
-                    **options,
-                )
+        for name, kind in product(("k", "v"), _POISONS):
+            if kind == "huge" and "bias" in arrays:
+                continue  # no finite number beats a bias of -inf, whatever stands in for the mask
+            clean = plain() | arrays
+            yield state(
+                f"hidden-{kind}-in-{name}-under-{way}",
+                f"Numbers that are {kind} in {name}, at keys that no query sees, change no output.",
+                "C6 E2 E4" if "bias" in way else "E2 E4",
+                _FLAGS[name, kind],
+                clean,
+                laws=("unmoved",),
+                instead={name: _poisoned(clean[name], keys, _POISONS[kind])},
+                **options,
+            )
 
 
 def _bias() -> Iterator[Fact]:
@@ -109,7 +109,7 @@ def _bias() -> Iterator[Fact]:
 
 
 def _dtypes() -> Iterator[Fact]:
-    for dtype in FLOATS:
+    for dtype in ("float16", "float32"):
         clean = batched(dtype) | {"mask": drawn("##.##.#")}
         bad = {name: clean[name].copy() for name in ("k", "v")}
         for name, poison in (("k", np.nan), ("v", np.inf)):
@@ -131,14 +131,7 @@ def _pair_by_pair() -> Iterator[Fact]:
         "is-causal": ({}, {"is_causal": True}),
         "a-causal-rule": ({}, {"mask": causal()}),
         "a-mask": ({"mask": np.tri(4, 7, dtype=bool)}, {}),
-        "a-bias-of-minus-infinity": (
-            {
-                "bias": np.log(
-                    np.tri(4, 7, dtype=np.float32), where=np.tri(4, 7) > 0, out=np.full((4, 7), -np.inf, np.float32)
-                )
-            },
-            {},
-        ),
+        "a-bias-of-minus-infinity": ({"bias": np.where(np.tri(4, 7) == 1, np.float32(0), np.float32(-np.inf))}, {}),
         "a-rule-that-is-joined": ({}, {"mask": joined("and", causal(), window(3, None))}),
     }
     for way, (arrays, options) in ways.items():

@@ -41,7 +41,7 @@ def _polarity() -> Iterator[Fact]:
         "true-may-attend",
         "Of the mask True, True, False the first two keys share the weight.",
         "C4 C5 D1",
-        f"{_CONTENT} infinity-multiplied",
+        f"{_CONTENT} infinity-multiplied lse-without-mask",
         pattern(2, 3) | {"mask": drawn("##.", "##.")},
         paper={"out": shares("##.", "##."), "weights": shares("##.", "##."), "lse": [np.log(2)] * 2},
     )
@@ -64,7 +64,7 @@ def _polarity() -> Iterator[Fact]:
         "an-irregular-mask",
         "Each pair is hidden or visible for itself.",
         "C4 D1",
-        f"{_CONTENT} mask-transposed finite-fill",
+        f"{_CONTENT} mask-transposed mask-shifted finite-fill lse-without-mask",
         square() | {"mask": array(normal((4, 6, 6), seed=31) > 0.2, "bool")},
     )
 
@@ -91,7 +91,7 @@ def _dtypes() -> Iterator[Fact]:
 
 
 def _shapes() -> Iterator[Fact]:
-    for shape in ((), (7,), (1, 7), (4, 1), (4, 7), (3, 1, 7), (3, 4, 7), (2, 1, 1, 7), (2, 1, 4, 1)):
+    for shape in ((), (7,), (4, 1), (4, 7), (3, 1, 7), (2, 1, 1, 7)):
         yield _of_shape(shape)
     yield _of_shape((2, 3, 4, 7))
 
@@ -127,7 +127,7 @@ def _two_readings() -> Iterator[Fact]:
         "mask-is-not-transposed",
         "Rows of the mask are queries: the lower triangle lets the first query see one key.",
         "D2",
-        "mask-transposed",
+        "mask-transposed mask-shifted",
         pattern(3, 3) | {"mask": drawn("#..", "##.", "###")},
         paper={"out": shares("#..", "##.", "###")},
     )
@@ -157,7 +157,7 @@ def _padding_in_front_and_behind() -> Iterator[Fact]:
         "padding-of-one-sample-of-two",
         "A sample's padding does not touch the other sample, which has the bits that it has alone.",
         "D2 F3",
-        "mask-per-sample mask-ignored batch-dependent-bits",
+        "mask-per-sample mask-of-the-first-sample mask-ignored batch-dependent-bits",
         qkv((2, 2, 5), (2, 7, 5), (2, 7, 6), seed=32) | {"mask": drawn("#######", "..###..").reshape(2, 1, 7)},
         laws=("alone",),
     )
@@ -204,7 +204,7 @@ def _with_causal() -> Iterator[Fact]:
         "mask-and-causal-on-random-inputs",
         "With different samples padded in front and behind, a mask and is_causal both have to allow.",
         "C4 D4",
-        f"{both} mask-on-query-axis",
+        f"{both} mask-on-query-axis mask-of-the-first-sample",
         square() | {"mask": drawn("..####", "####..").reshape(2, 1, 1, 6)},
         is_causal=True,
     )

@@ -237,7 +237,7 @@ def _magnitudes() -> Iterator[Fact]:
             f"merge-of-lse-{name}",
             f"{told}.",
             "F1 F4",
-            "no-maximum-subtracted merge-maximum-over-all-rows",
+            "no-maximum-subtracted maximum-over-all-rows",
             parts(*((out, array(numbers)) for out, numbers in zip((one, other), lse, strict=True))),
         )
 

@@ -54,7 +54,7 @@ def _scores_of_ten_thousand() -> Iterator[Fact]:
             f"random-scores-of-1e4-{dtype}",
             f"Random scores of about 1e4 give finite results in {dtype}.",
             "F1 F2",
-            "no-maximum-subtracted half-precision-scores" if "float16" in dtype else "no-maximum-subtracted",
+            "no-maximum-subtracted maximum-over-all-rows" + (" half-precision-scores" if "float16" in dtype else ""),
             plain(dtype)
             | {"q": normal((4, 5), dtype, seed=51, spread=100), "k": normal((7, 5), dtype, seed=52, spread=100)},
         )

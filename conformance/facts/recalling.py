@@ -72,12 +72,22 @@ def _dtypes() -> Iterator[Fact]:
     for dtype in FLOATS:
         yield recall(
             f"recall-{dtype}",
-            f"In {dtype} state and energy keep the dtype, and are rounded once, after the last step.",
+            f"In {dtype} state and energy keep the dtype.",
             "A2 B2 G3",
-            "dtype-changed recall-rounds-each-step",
+            "dtype-changed",
             drawn_memory(dtype),
             steps=3,
             laws=("repeat",),
+        )
+    for dtype in ("float16", "bfloat16"):
+        yield recall(
+            f"recall-between-patterns-{dtype}",
+            f"Between patterns small differences grow from step to step: a {dtype} state is rounded once, at the end.",
+            "B2 G3",
+            "recall-rounds-each-step",
+            {"state": normal((3, 5), dtype, seed=103), "patterns": normal((6, 5), dtype, seed=104, spread=2)},
+            beta=2.0,
+            steps=2,
         )
 
 

@@ -27,8 +27,8 @@ def _on_paper() -> Iterator[Fact]:
     yield state(
         "softcap-of-one-turns-scores-into-tanh",
         "With softcap 1 the scores 3 and -3 become tanh(3) and -tanh(3).",
-        "C2",
-        "softcap-ignored",
+        "C2 C8",
+        "softcap-ignored softcap-clipped lse-without-softcap",
         {"q": array([[1]]), "k": array([[3], [-3]]), "v": identity(2)},
         softcap=1.0,
         paper={"out": [[share, 1 - share]], "lse": [np.log(2 * np.cosh(np.tanh(3)))]},
@@ -51,7 +51,9 @@ def _values() -> Iterator[Fact]:
             f"softcap-{name}",
             f"With softcap {softcap:g} every score s becomes {softcap:g} * tanh(s / {softcap:g}).",
             "B4 C2 C8",
-            "softcap-not-rescaled" if name == "huge" else "softcap-ignored softcap-not-rescaled",
+            "softcap-not-rescaled"
+            if name == "huge"
+            else "softcap-ignored softcap-not-rescaled softcap-clipped lse-without-softcap",
             _wide(),
             softcap=softcap,
         )

@@ -91,6 +91,14 @@ def _one_by_one() -> Iterator[Fact]:
         "sinks-ignored lse-without-sink",
         plain() | {"sinks": array(1.5)},
     )
+    yield _steps(
+        "steps-of-a-sink-of-1e4",
+        "A sink of 1e4 leaves no weight and makes lse 1e4, without overflow.",
+        "C7 C8 F1",
+        "sink-not-in-maximum no-maximum-subtracted",
+        pattern(2, 3) | {"sinks": array(1e4)},
+        paper={"weights": np.zeros((2, 3)), "lse": [1e4] * 2},
+    )
 
 
 def _together() -> Iterator[Fact]:

@@ -1,0 +1,99 @@
+"""Wrong axes: heads that are tiled or reshaped, arguments and layouts that are exchanged, shapes that are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from conformance.mutants.memory import Honest
+from conformance.mutants.record import replaces
+
+# --- heads ---
+
+
+@replaces("repeated", "heads-tiled")
+def heads_a_b_a_b(self, x, groups):
+    """Key/value heads are tiled, a b a b, instead of repeated, a a b b."""
+    return np.concatenate([x] * groups, axis=-3)
+
+
+@replaces("split_heads", "heads-reshaped")
+def heads_split_without_a_transpose(self, x, heads):
+    """Features are split into heads by a reshape alone."""
+    *lead, T, E = x.shape
+    return x.reshape(*lead, heads, T, E // heads)
+
+
+@replaces("merge_heads", "heads-reshaped")
+def heads_joined_without_a_transpose(self, x):
+    """Heads are joined by a reshape alone."""
+    *lead, H, T, D = x.shape
+    return x.reshape(*lead, T, H * D)
+
+
+@replaces("split_heads", "heads-interleaved")
+def heads_of_every_second_feature(self, x, heads):
+    """Head h takes every H-th feature instead of neighbouring ones."""
+    *lead, T, E = x.shape
+    return np.moveaxis(x.reshape(*lead, T, E // heads, heads), -1, -3)
+
+
+@replaces("merge_heads", "heads-interleaved")
+def heads_joined_feature_by_feature(self, x):
+    """The first features of all heads come first, then the second ones."""
+    *lead, H, T, D = x.shape
+    return np.moveaxis(x, -3, -1).reshape(*lead, T, D * H)
+
+
+# --- exchanged ---
+
+
+@replaces("prepare", "keys-and-values-swapped")
+def values_asked_keys_returned(self, *arrays, **options):
+    """k and v are exchanged where D = Dv."""
+    p = Honest.prepare(self, *arrays, **options)
+    return replace(p, k=p.v, v=p.k) if p.k.shape == p.v.shape else p
+
+
+@replaces("prepare", "queries-and-keys-swapped")
+def keys_ask_queries(self, *arrays, **options):
+    """q and k are exchanged where T = S."""
+    p = Honest.prepare(self, *arrays, **options)
+    return replace(p, q=p.k, k=p.q) if p.q.shape == p.k.shape else p
+
+
+def turned(x):
+    """The head axis and the time axis exchanged."""
+    return x.swapaxes(-3, -2) if x.ndim > 2 else x
+
+
+@replaces("attention", "layout-swapped")
+def heads_taken_for_times(self, q, k, v, mask=None, **options):
+    """The head axis and the time axis are exchanged."""
+    out, weights = Honest.attention(self, turned(q), turned(k), turned(v), mask, **options)
+    return turned(out), weights
+
+
+# --- refused ---
+
+
+@replaces("prepare", "leading-axes-not-broadcast")
+def leading_axes_have_to_be_equal(self, q, k, v, mask=None, **options):
+    """Leading axes of 1, or missing ones, are refused."""
+    end = -3 if options.get("enable_gqa") and k.shape[-3] > 1 else -2
+    if len({x.shape[:end] for x in (q, k, v)}) > 1:
+        raise ValueError("q, k and v must have the same leading axes")
+    return Honest.prepare(self, q, k, v, mask, **options)
+
+
+@replaces("top", "empty-axis-rejected")
+def maximum_of_no_keys(self, p, masked):
+    """The maximum of a row without keys raises."""
+    return masked.max(axis=-1, keepdims=True) if p.sinks is None else Honest.top(self, p, masked)
+
+
+@replaces("split_heads", "empty-axis-rejected")
+def heads_split_with_an_unknown_size(self, x, heads):
+    """A size that is left to reshape cannot be found when another is 0."""
+    return x.reshape(*x.shape[:-1], heads, -1).swapaxes(-3, -2)

@@ -1,0 +1,115 @@
+"""Wrong precision, dtype and kind; calls that depend on chance, on the rest of the batch, or change their inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conformance.mutants.memory import Honest
+from conformance.mutants.record import replaces
+
+
+def kept(x, dtype):
+    """An array rounded to a dtype, and back in its own."""
+    return x.astype(dtype).astype(x.dtype)
+
+
+# --- half types ---
+
+
+@replaces("scores", "half-precision-scores")
+def scores_in_half_precision(self, p):
+    """Scores are rounded to the inputs' half type."""
+    return kept(Honest.scores(self, p), p.dtype)
+
+
+@replaces("scores", "half-precision-scores")
+def products_in_half_precision(self, p):
+    """Products are rounded to the inputs' half type, where they overflow, before they are scaled."""
+    return self.scale(p) * kept(p.q @ p.k.mT, p.dtype)
+
+
+@replaces("softmax", "half-precision-weights")
+def weights_in_half_precision(self, p, masked, visible):
+    """Weights are rounded to the inputs' half type before they meet the values."""
+    weights, lse = Honest.softmax(self, p, masked, visible)
+    return kept(weights, p.dtype), lse
+
+
+@replaces("total", "half-precision-sums")
+def denominator_in_half_precision(self, p, numerators, top):
+    """The denominator is added up in the inputs' half type."""
+    sums = np.cumsum(numerators.astype(p.dtype), axis=-1)
+    return sums[..., -1:].astype(top.dtype) if sums.shape[-1] else Honest.total(self, p, numerators, top)
+
+
+@replaces("softmax", "half-precision-weights", "half-precision-sums")
+def softmax_in_the_input_dtype(self, p, masked, visible):
+    """Every step of the softmax is taken in the inputs' dtype."""
+    top = self.top(p, masked).astype(p.dtype)
+    numerators = np.where(visible, np.exp(masked.astype(p.dtype) - self.shift(top).astype(p.dtype)), 0)
+    total = np.cumsum(numerators.astype(p.dtype), axis=-1)[..., -1:]
+    weights = self.divided(numerators.astype(p.dtype), total, visible)
+    return weights.astype(masked.dtype), Honest.softmax(self, p, masked, visible)[1]
+
+
+@replaces("widened", "float64-in-float32")
+def everything_in_float32(self, x, dtype):
+    """float64 inputs are computed in float32."""
+    return x.astype(np.float32)
+
+
+# --- what is returned ---
+
+
+@replaces("rounded", "dtype-changed")
+def outputs_in_the_compute_dtype(self, x, dtype):
+    """Half types come back as float32."""
+    return x
+
+
+@replaces("rounded", "dtype-changed")
+def outputs_in_float64(self, x, dtype):
+    """Every output is float64."""
+    return x.astype(np.float64)
+
+
+@replaces("rounded", "dtype-changed")
+def outputs_as_lists(self, x, dtype):
+    """Lists are returned instead of arrays."""
+    return x.astype(dtype).tolist()
+
+
+@replaces("accepted", "input-modified")
+def queries_scaled_in_place(self, op, arrays, options):
+    """The queries are scaled where they lie."""
+    if isinstance(q := arrays.get("q"), np.ndarray) and q.dtype.kind == "f":
+        q *= 0.5
+        return arrays, options | {"scale": 2 * q.shape[-1] ** -0.5}
+    return arrays, options
+
+
+@replaces("accepted", "input-modified")
+def masked_bias_in_place(self, op, arrays, options):
+    """-inf is written into the caller's bias where the mask hides."""
+    bias, mask = arrays.get("bias"), arrays.get("mask")
+    if isinstance(bias, np.ndarray) and isinstance(mask, np.ndarray):
+        bias[np.broadcast_to(mask == 0, bias.shape)] = -np.inf
+    return arrays, options
+
+
+# --- the same bits ---
+
+
+@replaces("blend", "run-dependent-bits")
+def sums_in_another_order_each_time(self, weights, v, visible):
+    """Every other call adds the values up from the last key to the first, times 1 + 2^-20 to be seen."""
+    self.calls = getattr(self, "calls", 0) + 1
+    return Honest.blend(self, weights, v, visible) * (1 + (self.calls % 2) * 2.0**-20)
+
+
+@replaces("blend", "batch-dependent-bits")
+def sums_in_another_order_beside_others(self, weights, v, visible):
+    """The values are added up from the last key to the first when the batch has more than one element."""
+    if len(weights) == 1 or weights.ndim < 3:
+        return Honest.blend(self, weights, v, visible)
+    return Honest.blend(self, weights[..., ::-1], v[..., ::-1, :], visible[..., ::-1])

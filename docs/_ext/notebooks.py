@@ -17,7 +17,7 @@ from .kernel import FRAMEWORKS
 
 OPENS = re.compile(r"(?P<fence>`{3,}|:{3,})\{(?P<name>[\w-]+)\} *(?P<argument>.*)")
 OPTION = re.compile(r":[\w-]+:|: ")
-ONLY_ON_THE_PAGE = {"agree", "heatmap"}
+ONLY_ON_THE_PAGE = {"agree", "heatmap", "side_by_side"}
 BOXES = {"admonition", "note", "tip", "hint", "important", "warning"}
 
 Cell = nbformat.NotebookNode

@@ -16,10 +16,11 @@ class Mirror:
 
     explains = True
     name: str
+    module: str
     libraries: tuple[str, ...]
 
     def __init__(self) -> None:
-        self.package = importlib.import_module(f"impl_{self.name}")
+        self.package = importlib.import_module(self.module)
 
     def info(self) -> dict[str, Any]:
         """Say which versions ran, on which device."""

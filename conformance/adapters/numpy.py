@@ -12,7 +12,7 @@ from conformance.adapters.mirror import Mirror
 class NumPy(Mirror):
     """impl_numpy; bfloat16 is the dtype of ml_dtypes."""
 
-    name = "numpy"
+    name, module = "numpy", "impl_numpy"
     libraries = ("numpy", "ml_dtypes")
 
     def from_numpy(self, array: np.ndarray) -> np.ndarray:

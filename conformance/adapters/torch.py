@@ -35,7 +35,7 @@ class Tensors:
 class Torch(Tensors, Mirror):
     """impl_torch on the CPU."""
 
-    name = "torch"
+    name, module = "torch", "impl_torch"
     libraries = ("torch", "numpy")
 
 

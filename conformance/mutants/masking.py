@@ -70,7 +70,7 @@ def mask_of_keys_given_to_queries(self, *arrays, **options):
 def mask_row_for_each_sample(self, op, arrays, options):
     """A mask (T, S) is read as one row of keys for each batch element when B = T."""
     mask, q = arrays.get("mask"), arrays.get("q")
-    if not isinstance(mask, np.ndarray) or mask.ndim != 2 or q.ndim < 3 or mask.shape[0] != q.shape[0]:
+    if not isinstance(mask, np.ndarray) or mask.ndim != 2 or q is None or q.ndim < 3 or len(mask) != len(q):
         return arrays, options
     return arrays | {"mask": mask.reshape(len(mask), *[1] * (q.ndim - 2), -1)}, options
 
@@ -85,9 +85,9 @@ def mask_by_bitwise_not(self, mask):
 def mask_added_to_the_scores(self, op, arrays, options):
     """A mask of 0 and 1 is added to the scores."""
     mask = arrays.get("mask")
-    if not isinstance(mask, np.ndarray) or "q" not in arrays:
+    if not isinstance(mask, np.ndarray) or mask.dtype.kind == "c" or "q" not in arrays:
         return arrays, options
-    bias = mask.astype(arrays["q"].dtype) + arrays.get("bias", 0)
+    bias = np.asarray(mask.astype(arrays["q"].dtype) + arrays.get("bias", 0))
     return {name: x for name, x in arrays.items() if name != "mask"} | {"bias": bias}, options
 
 

@@ -44,11 +44,11 @@ class Honest(Attention):
 
     def best(self, p, masked, visible, kept):
         """Output, weights and index of the kept keys (*B, T, n), which share all the weight."""
-        seen = np.take_along_axis(visible, kept, -1)
-        weights, _ = self.softmax(p, np.take_along_axis(masked, kept, -1), seen)
-        values = np.take_along_axis(p.v[..., None, :, :], kept[..., None], -2)
-        output = np.where(seen[..., None], weights[..., None] * values, 0).sum(axis=-2)
-        return output, weights, self.named(kept, visible)
+        chosen = np.zeros_like(visible)
+        np.put_along_axis(chosen, kept, np.take_along_axis(visible, kept, -1), -1)
+        weights, _ = self.softmax(p, np.where(chosen, masked, -np.inf), chosen)
+        output = self.blend(weights, p.v, chosen)
+        return output, np.take_along_axis(weights, kept, -1), self.named(kept, visible)
 
     # --- search ---
 

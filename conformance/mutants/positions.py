@@ -116,7 +116,7 @@ def padding_dropped(self, lengths):
 @replaces("padding", "padding-off-by-one")
 def padding_shows_its_first_key(self, lengths):
     """padding(lengths) shows key <= length."""
-    return impl_numpy.padding(lengths + 1)
+    return impl_numpy.padding(np.asarray(lengths + 1))
 
 
 class PaddedQueries(rules.Padding):

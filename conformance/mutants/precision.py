@@ -92,8 +92,8 @@ def queries_scaled_in_place(self, op, arrays, options):
 def masked_bias_in_place(self, op, arrays, options):
     """-inf is written into the caller's bias where the mask hides."""
     bias, mask = arrays.get("bias"), arrays.get("mask")
-    if isinstance(bias, np.ndarray) and isinstance(mask, np.ndarray):
-        bias[np.broadcast_to(mask == 0, bias.shape)] = -np.inf
+    if isinstance(bias, np.ndarray) and isinstance(mask, np.ndarray) and bias.shape[-1:] == mask.shape:
+        bias[..., mask == 0] = -np.inf
     return arrays, options
 
 

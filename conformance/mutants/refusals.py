@@ -14,31 +14,45 @@ from conformance.mutants.memory import Honest
 from conformance.mutants.record import replaces
 from impl_numpy import rules
 
+VECTORS = ("q", "k", "v", "d_out", "query", "keys", "values", "state", "patterns")
+
+
+def each_array(arrays: dict[str, Any], change: Callable[[str, np.ndarray], np.ndarray]) -> dict[str, Any]:
+    """The array arguments, each as the change of its name and value gives it; what is no array stays."""
+    return {name: change(name, x) if isinstance(x, np.ndarray) else x for name, x in arrays.items()}
+
+
+def each_option(options: dict[str, Any], change: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """The options, each as the change of its name and value gives it."""
+    return {name: change(name, x) for name, x in options.items()}
+
+
 # --- kinds and dtypes ---
-
-
-def changed(values: dict[str, Any], change: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """The arguments, each as the change of its name and value gives it."""
-    return {name: change(name, value) for name, value in values.items()}
 
 
 @replaces("accepted", "wrong-kind")
 def lists_converted(self, op, arrays, options):
     """Lists and numbers are converted to arrays."""
-    return changed(arrays, lambda _, x: np.asarray(x, np.float32) if isinstance(x, list | float) else x), options
+    return {
+        name: np.asarray(x, np.float32) if isinstance(x, list | float) else x for name, x in arrays.items()
+    }, options
 
 
 @replaces("accepted", "integer-inputs")
 def integers_converted(self, op, arrays, options):
     """Integers, booleans and the real part of complex numbers are computed with."""
-    return changed(arrays, lambda _, x: x.real.astype(np.float32) if x.dtype.kind in "iubc" else x), options
+
+    def real(name: str, x: np.ndarray) -> np.ndarray:
+        return x.real.astype(np.float32) if name in VECTORS and x.dtype.kind in "iubc" else x
+
+    return each_array(arrays, real), options
 
 
 @replaces("accepted", "mixed-dtypes")
 def dtypes_unified(self, op, arrays, options):
-    """Arrays of different dtypes are converted to that of the first."""
-    dtype = next(iter(arrays.values())).dtype
-    return changed(arrays, lambda _, x: x.astype(dtype)), options
+    """Vectors of different dtypes are converted to that of the first."""
+    dtype = next((x.dtype for x in arrays.values() if isinstance(x, np.ndarray)), None)
+    return each_array(arrays, lambda name, x: x.astype(dtype) if name in VECTORS else x), options
 
 
 @replaces("padding", "rule-array-unchecked")
@@ -70,14 +84,14 @@ def odd_numbers_dropped(self, op, arrays, options):
 @replaces("accepted", "truthy-flag")
 def flags_by_truth(self, op, arrays, options):
     """is_causal and enable_gqa are what bool() makes of them."""
-    return arrays, changed(options, lambda name, x: bool(x) if name in ("is_causal", "enable_gqa") else x)
+    return arrays, each_option(options, lambda name, x: bool(x) if name in ("is_causal", "enable_gqa") else x)
 
 
 @replaces("accepted", "truthy-flag")
 def true_as_one(self, op, arrays, options):
     """True is the number 1 where a number is due."""
     flags = ("is_causal", "enable_gqa")
-    return arrays, changed(options, lambda name, x: int(x) if isinstance(x, bool) and name not in flags else x)
+    return arrays, each_option(options, lambda name, x: int(x) if isinstance(x, bool) and name not in flags else x)
 
 
 @replaces("accepted", "unknown-keyword-ignored")
@@ -90,27 +104,30 @@ def unknown_keywords_dropped(self, op, arrays, options):
 def unknown_metric_is_dot(self, op, arrays, options):
     """A metric that is not known is the dot product."""
     known = ("dot", "cosine", "euclidean")
-    return arrays, changed(options, lambda name, x: "dot" if name == "metric" and x not in known else x)
+    return arrays, each_option(options, lambda name, x: "dot" if name == "metric" and x not in known else x)
 
 
 @replaces("accepted", "too-many-keys")
 def number_of_keys_bounded(self, op, arrays, options):
     """k and top_k are moved between 1 and the number of keys."""
-    names = ("k", "top_k")
-    return arrays, changed(options, lambda name, x: min(max(x, 1), arrays["keys"].shape[-2]) if name in names else x)
+
+    def bounded(name: str, x: Any) -> Any:
+        return min(max(x, 1), arrays["keys"].shape[-2]) if name in ("k", "top_k") else x
+
+    return arrays, each_option(options, bounded)
 
 
 @replaces("accepted", "size-unchecked")
 def sizes_made_whole(self, op, arrays, options):
-    """Sizes are cut to whole numbers of at least 1."""
+    """Sizes are cut to whole numbers of at least 1, and updates to at least 0."""
 
     def whole(name: str, x: Any) -> Any:
         if isinstance(x, list):
             return [whole(name, size) for size in x]
         is_size = name in ("heads", "groups", "steps", "block_size", "k", "top_k") and isinstance(x, int | float)
-        return max(int(x), 1) if is_size else x
+        return max(int(x), name != "steps") if is_size else x
 
-    return arrays, changed(options, whole)
+    return arrays, each_option(options, whole)
 
 
 @replaces("window", "size-unchecked")
@@ -125,56 +142,64 @@ def window_of_any_size(self, left=None, right=None, *, offset=0):
 @replaces("accepted", "shape-unchecked")
 def extra_values_cut(self, op, arrays, options):
     """Values beyond the last key are cut off."""
-    keys = next((arrays[name] for name in ("k", "keys") if name in arrays), None)
-    return changed(arrays, lambda name, x: x[..., : keys.shape[-2], :] if name in ("v", "values") else x), options
+    keys = arrays.get("k", arrays.get("keys"))
+
+    def cut(name: str, x: np.ndarray) -> np.ndarray:
+        return x[..., : keys.shape[-2], :] if name in ("v", "values") and np.ndim(keys) > 1 else x
+
+    return each_array(arrays, cut), options
 
 
 @replaces("accepted", "shape-unchecked")
 def extra_features_cut(self, op, arrays, options):
     """Queries and keys are compared by the features that both have."""
     pairs = ("q", "k", "query", "keys", "state", "patterns")
-    D = min((x.shape[-1] for name, x in arrays.items() if name in pairs and x.ndim), default=0)
-    return changed(arrays, lambda name, x: x[..., :D] if name in pairs and x.ndim else x), options
+    D = min((np.shape(x)[-1] for name, x in arrays.items() if name in pairs and np.ndim(x)), default=0)
+    return each_array(arrays, lambda name, x: x[..., :D] if name in pairs and x.ndim else x), options
 
 
 @replaces("accepted", "heads-unchecked")
 def heads_taken_in_turn(self, op, arrays, options):
     """Key/value heads that do not divide the query heads are taken in turn."""
-    heads = arrays["q"].shape[-3] if arrays["q"].ndim > 2 else 1
+    heads = arrays["q"].shape[-3] if np.ndim(arrays.get("q")) > 2 else 0
 
-    def in_turn(name: str, x: Any) -> Any:
-        is_shared = name in ("k", "v") and x.ndim > 2 and x.shape[-3] > 0
-        return np.take(x, np.arange(heads) % x.shape[-3], axis=-3) if is_shared else x
+    def in_turn(name: str, x: np.ndarray) -> np.ndarray:
+        is_odd = heads and name in ("k", "v") and x.ndim > 2 and x.shape[-3] > 0 and heads % x.shape[-3]
+        return np.take(x, np.arange(heads) % x.shape[-3], axis=-3) if is_odd else x
 
-    return changed(arrays, in_turn), options
+    return each_array(arrays, in_turn), options
 
 
 @replaces("accepted", "mask-bent-to-fit")
 def mask_cut_to_size(self, op, arrays, options):
-    """A mask or bias that is too long is cut, and one with too many axes loses the first ones."""
-    queries, keys, *_ = arrays.values()
-    T, S = queries.shape[-2], keys.shape[-2]
+    """A mask or bias that is too long is cut."""
+    shape = pairs_of(arrays)
 
-    def cut(name: str, x: Any) -> Any:
-        if name not in ("mask", "bias") or x.ndim < 2:
-            return x
-        return x[(0,) * max(0, x.ndim - queries.ndim)][..., :T, :S]
+    def cut(name: str, x: np.ndarray) -> np.ndarray:
+        return x[..., : shape[0], : shape[1]] if name in ("mask", "bias") and shape and x.ndim > 1 else x
 
-    return changed(arrays, cut), options
+    return each_array(arrays, cut), options
 
 
 @replaces("accepted", "mask-bent-to-fit")
 def mask_turned_to_fit(self, op, arrays, options):
     """A mask or bias (S, T) is transposed."""
-    turned = (arrays["k"].shape[-2], arrays["q"].shape[-2])
-    return changed(arrays, lambda name, x: x.mT if name in ("mask", "bias") and x.shape[-2:] == turned else x), options
+    turned = pairs_of(arrays)[::-1]
+    is_pair = ("mask", "bias")
+    return each_array(arrays, lambda name, x: x.mT if name in is_pair and x.shape[-2:] == turned else x), options
+
+
+def pairs_of(arrays: dict[str, Any]) -> tuple[int, ...]:
+    """The numbers of queries and keys (T, S), or () where there are none."""
+    queries, keys = arrays.get("q", arrays.get("query")), arrays.get("k", arrays.get("keys"))
+    return (queries.shape[-2], keys.shape[-2]) if np.ndim(queries) > 1 and np.ndim(keys) > 1 else ()
 
 
 @replaces("accepted", "ambiguous-mask")
 def mask_read_as_lengths(self, op, arrays, options):
-    """A mask (B, S) is taken for one row of keys for each batch element."""
-    mask, q = arrays.get("mask"), arrays["q"]
-    if mask is None or mask.ndim != 2 or len(mask) != len(q):
+    """A mask (B, S) that is none (T, S) is taken for one row of keys for each batch element."""
+    q, mask, pairs = arrays.get("q"), arrays.get("mask"), pairs_of(arrays)
+    if np.ndim(mask) != 2 or np.ndim(q) < 3 or len(mask) != len(q) or len(mask) in (1, pairs[0]):
         return arrays, options
     return arrays | {"mask": mask.reshape(len(mask), *[1] * (q.ndim - 2), -1)}, options
 
@@ -182,20 +207,21 @@ def mask_read_as_lengths(self, op, arrays, options):
 @replaces("accepted", "mask-values-unchecked")
 def mask_by_truth(self, op, arrays, options):
     """Whatever is not 0 in a mask is visible."""
-    return changed(arrays, lambda name, x: x != 0 if name == "mask" else x), options
+    return each_array(arrays, lambda name, x: x != 0 if name == "mask" else x), options
 
 
 @replaces("accepted", "parts-unchecked")
 def parts_cut_to_size(self, op, arrays, options):
-    """Parts are converted to the first one's dtype and cut to their common size."""
-    dtypes = {"out": arrays["out0"].dtype, "lse": arrays["lse0"].dtype} if arrays else {}
-    rows = min((x.shape[1] for x in arrays.values()), default=0)
-    width = min((x.shape[2] for name, x in arrays.items() if name.startswith("out")), default=0)
+    """Parts are converted to the first one's dtype and cut to its rows and features."""
+    if "out0" not in arrays:
+        return arrays, options
+    out, lse = arrays["out0"], arrays["lse0"]
 
-    def cut(name: str, x: Any) -> Any:
-        return (x[:, :rows, :width] if name.startswith("out") else x[:, :rows]).astype(dtypes[name[:3]])
+    def cut(name: str, x: np.ndarray) -> np.ndarray:
+        like = out if name.startswith("out") else lse
+        return x[tuple(slice(size) for size in like.shape)].astype(like.dtype) if x.ndim == like.ndim else x
 
-    return changed(arrays, cut), options
+    return each_array(arrays, cut), options
 
 
 # --- the errors themselves ---

@@ -34,7 +34,7 @@ def scale_by_dv(self, p):
 def scale_by_h_times_d(self, p):
     """The scores are divided by the root of H * D, the size before the heads were split."""
     heads = p.q.shape[-3] if p.q.ndim > 2 else 1
-    return (heads * p.q.shape[-1]) ** -0.5 if p.scale is None else p.scale
+    return max(heads * p.q.shape[-1], 1) ** -0.5 if p.scale is None else p.scale
 
 
 @replaces("scale", "scale-ignored")

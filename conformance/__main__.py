@@ -41,6 +41,10 @@ Backends = Annotated[
     list[str] | None,
     typer.Option("--backend", metavar="NAME", help=f"Repeatable; default: {', '.join(DEFAULT_BACKENDS)}."),
 ]
+Arrays = Annotated[
+    str, typer.Option(metavar="KIND", help="A plain function is called with arrays of this kind: numpy, torch or jax.")
+]
+Errors = Annotated[bool, typer.Option("--errors", help="Judge also what a plain function refuses.")]
 Report = Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write the report as one HTML page.")]
 Json = Annotated[
     Path | None,
@@ -53,6 +57,8 @@ FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first w
 @app.command()
 def run(
     backend: Backends = None,
+    arrays: Arrays = "",
+    errors: Errors = False,
     report: Report = None,
     json: Json = None,
     text: Text = "",
@@ -67,12 +73,14 @@ def run(
 
     cases = load_cases()
     with usage_errors():
-        specs = selecting.backends(backend or DEFAULT_BACKENDS)
+        specs = selecting.backends(selecting.with_settings(backend or DEFAULT_BACKENDS, arrays, errors))
         checks = selecting.select(cases, text, ops=op or (), dtypes=dtype or (), clauses=clause or ())
     running = Run(checks, specs, jobs=jobs)
     ledgers: dict[str, Ledger] = {}
     results = sorted(collect(running, ledgers, len(checks) * len(specs), fail_fast), key=_order(checks, specs))
+    refuse(running.unloaded, results)
     problems = [line for name in ledgers for line in _problems(name, ledgers[name], cases)]
+    problems += [f"{name}: every check is unsupported, so nothing was judged" for name in tally.unasked(results)]
     chosen = list({check.case.id: check.case for check in checks}.values())
     terminal.show(results, chosen, load_flags(), problems, Console())
     if json:
@@ -111,6 +119,14 @@ def usage_errors() -> Iterator[None]:
     except ValueError as error:
         typer.secho(str(error), err=True, fg="red")
         raise typer.Exit(2) from None
+
+
+def refuse(unloaded: dict[str, str], results: Sequence[Result]) -> None:
+    """End with exit code 2 where a backend could not be loaded; what the others gave is not worth a report."""
+    for spec, reason in unloaded.items():
+        typer.secho(f"{spec}: {reason}", err=True, fg="red")
+    if unloaded:
+        raise typer.Exit(2)
 
 
 def collect(running: Run, ledgers: dict[str, Ledger], total: int, fail_fast: bool) -> list[Result]:

@@ -10,18 +10,29 @@ from typing import Any, Protocol
 import numpy as np
 
 GROUP = "conformance.adapters"
+_FOLDER = "conformance.adapters"
 BUILT_IN = {
-    "numpy": "conformance.adapters.numpy:backend",
-    "torch": "conformance.adapters.torch:backend",
-    "jax": "conformance.adapters.jax:backend",
-    "torch-sdpa": "conformance.adapters.torch_sdpa:backend",
+    "numpy": f"{_FOLDER}.numpy:backend",
+    "torch": f"{_FOLDER}.torch:backend",
+    "jax": f"{_FOLDER}.jax:backend",
+    "jax:optimised": f"{_FOLDER}.jax:optimised",
+    "torch-sdpa": f"{_FOLDER}.torch_sdpa:backend",
 }
+
+
+class Unsupported(Exception):
+    """Raised by a backend's `call` that finds only then that it cannot make this call; the message says why."""
+
+
+class Failed(Exception):
+    """Raised by a backend's `call` that got no answer from its library, be it a right or a wrong one."""
 
 
 class Backend(Protocol):
     """A library that is judged: it converts arrays, and runs the operations of contract.OPERATIONS.
 
-    `name` is what the user typed, `explains` tells that its error messages are judged by their words.
+    `name` is what the user typed, `explains` tells that its error messages are judged by their words. A backend
+    with `refuses = False` is not asked to refuse wrong calls.
     """
 
     name: str
@@ -57,33 +68,41 @@ def known() -> list[str]:
     return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
 
 
-def find(spec: str) -> Backend:
-    """Make the backend that `spec` names: a known name, or "module:object" for any other.
+def is_known(spec: str) -> bool:
+    """Tell whether the spec is a known name, without importing its backend.
 
-    The object is a backend, or a function without arguments that returns one. Raises LookupError, which lists the
-    known names, and ImportError when the backend's own imports fail.
+    Raises LookupError, which lists the known names, for what cannot be the name of anything.
     """
-    name, colon, rest = spec.partition(":")
-    if factory := _factory(name):
-        if colon:
-            raise LookupError(f"the backend {name!r} has no variant {rest!r}")
-        return factory()
+    if spec in known():
+        return True
+    name, _, rest = spec.partition(":")
+    if name in known():
+        variants = ", ".join(other for other in known() if other.startswith(f"{name}:")) or "none"
+        raise LookupError(f"the backend {name!r} has no variant {rest!r}; it has {variants}")
     if not (name and rest):
-        raise LookupError(f"unknown backend {spec!r}; known are {', '.join(known())}, or give module:object")
-    found = _load(spec)
-    return found() if callable(found) else found
+        others = "path/to/file.py:function, module:object or exec:COMMAND"
+        raise LookupError(f"unknown backend {spec!r}; known are {', '.join(known())}, or give {others}")
+    return False
 
 
-def _factory(name: str) -> Callable[[], Backend] | None:
+def find(spec: str) -> Backend:
+    """Make the backend that `spec` names: a known name, "file.py:function", "module:object" or "exec:COMMAND".
+
+    Raises LookupError, whose message says what is wrong with it, and whatever the import of a known one raises.
+    """
+    if is_known(spec):
+        return _factory(spec)()
+    if spec.startswith("exec:"):
+        from conformance.adapters.process import Process
+
+        return Process(spec)
+    from conformance.adapters import pointed
+
+    return pointed.backend(spec)
+
+
+def _factory(name: str) -> Callable[[], Backend]:
     if name in BUILT_IN:
-        return _load(BUILT_IN[name])
-    point = next(iter(entry_points(group=GROUP, name=name)), None)
-    return point.load() if point else None
-
-
-def _load(path: str) -> Any:
-    module, _, name = path.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except AttributeError:
-        raise LookupError(f"the module {module!r} has no object {name!r}") from None
+        module, _, factory = BUILT_IN[name].partition(":")
+        return getattr(importlib.import_module(module), factory)
+    return next(iter(entry_points(group=GROUP, name=name))).load()

@@ -1,58 +1,144 @@
-"""Make one call of a backend, and bring to NumPy whatever comes of it."""
+"""Put a question to a backend, and bring to NumPy whatever comes of it.
+
+A question is a check without what is expected of it: it is all that the backend's process is told.
+"""
 
 from __future__ import annotations
 
+import builtins
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.adapter import Backend
-from conformance.compare import same_bits
+from conformance.adapter import Backend, Failed, Unsupported
+from conformance.compare import Foreign, same_bits
+from conformance.contract import ERRORS
 from conformance.facts import Given
+
+Arrays = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Calls of one operation with the same options: the case's own, then those that its laws need.
+
+    `calls` are the array arguments of each call, NumPy arrays or `Given`. `outputs` names what will be judged,
+    any of which the backend may return. `invalid` tells that the call has to be refused.
+    """
+
+    op: str
+    dtype: str
+    options: dict[str, Any]
+    calls: tuple[Arrays, ...]
+    outputs: tuple[str, ...]
+    invalid: bool
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception: `kinds` are those of the contract's error kinds that it is, `line` says it in one line."""
+
+    kinds: tuple[str, ...]
+    text: str
+    line: str
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a call: outputs, or the error that was raised.
+    """What came of a call: outputs (NumPy arrays, text, or `Foreign`), or the error that was raised.
 
-    `outputs` are NumPy arrays; `foreign` names those that are no array of the backend's own kind and stay as they
-    were. `modified` names the arguments that the call has changed. `ms` is the time until the outputs were there.
+    `modified` names the arguments that the call has changed, `aliases` tells which output is which argument itself.
+    `ms` is the time until the outputs were there.
     """
 
     outputs: dict[str, Any] = field(default_factory=dict)
-    foreign: frozenset[str] = frozenset()
-    raised: Exception | None = None
+    raised: Raised | None = None
     modified: tuple[str, ...] = ()
+    aliases: dict[str, str] = field(default_factory=dict)
     ms: float = 0.0
 
 
-def ask(backend: Backend, op: str, arrays: dict[str, Any], options: dict[str, Any]) -> Answer:
-    """Call the operation on copies of these NumPy arrays; a `Given` argument is passed as it is."""
+@dataclass(frozen=True)
+class Reply:
+    """What came of a question: the answers, or why it cannot be asked, or why there is no answer.
+
+    There is an answer for each call up to the first that raises. `returns` names the outputs that the backend
+    returns, `explains` tells that the words of its errors are judged.
+    """
+
+    answers: tuple[Answer, ...] = ()
+    returns: tuple[str, ...] = ()
+    explains: bool = False
+    unsupported: str | None = None
+    failed: str | None = None
+
+
+def ask(question: Question, backend: Backend) -> Reply:
+    """Put the question to the backend; whatever its library raises becomes part of the reply."""
+    try:
+        if reason := _unsupported(question, backend):
+            return Reply(unsupported=reason)
+        answers = tuple(_answers(question, backend))
+    except Unsupported as error:
+        return Reply(unsupported=str(error))
+    except Failed as error:
+        return Reply(failed=str(error))
+    return Reply(answers, tuple(backend.outputs(question.op)), backend.explains)
+
+
+def _unsupported(question: Question, backend: Backend) -> str | None:
+    reason = backend.supports(question.op, question.dtype, question.options, question.calls[0])
+    if reason is None and question.invalid and not getattr(backend, "refuses", True):
+        return "errors are not judged; --errors judges them"
+    if reason is None and question.outputs and not {*question.outputs} & {*backend.outputs(question.op)}:
+        return f"it does not return {', '.join(question.outputs)}"
+    return reason
+
+
+def _answers(question: Question, backend: Backend) -> Iterator[Answer]:
+    for arrays in question.calls:
+        answer = _answer(question, arrays, backend)
+        yield answer
+        if answer.raised:
+            return
+
+
+def _answer(question: Question, arrays: Arrays, backend: Backend) -> Answer:
     own = {
         name: array.value if isinstance(array, Given) else backend.from_numpy(array) for name, array in arrays.items()
     }
+    outputs: Arrays = {}
+    aliases, raised = {}, None
     start = time.perf_counter()
-    answer = _call(backend, op, own, options)
-    ms = 1000 * (time.perf_counter() - start)
-    return replace(answer, ms=ms, modified=_modified(backend, arrays, own))
-
-
-def _call(backend: Backend, op: str, own: dict[str, Any], options: dict[str, Any]) -> Answer:
     try:
-        returned = backend.call(op, dict(own), options)
-        foreign = frozenset(name for name, value in returned.items() if not backend.is_own(value))
-        outputs = {name: value if name in foreign else backend.to_numpy(value) for name, value in returned.items()}
+        returned = backend.call(question.op, dict(own), question.options)
+        outputs = {name: _to_numpy(backend, value) for name, value in returned.items()}
+        aliases = {o: a for o, value in returned.items() for a, argument in own.items() if value is argument}
+    except (Unsupported, Failed):
+        raise
     except Exception as error:
-        return Answer(raised=error)
-    return Answer(outputs, foreign)
+        raised = Raised(_kinds(error), str(error), line(error))
+    ms = 1000 * (time.perf_counter() - start)
+    return Answer(outputs, raised, _modified(backend, arrays, own), aliases, ms)
 
 
-def _modified(backend: Backend, arrays: dict[str, Any], own: dict[str, Any]) -> tuple[str, ...]:
+def _to_numpy(backend: Backend, value: Any) -> Any:
+    if backend.is_own(value):
+        return backend.to_numpy(value)
+    return value if isinstance(value, str) else Foreign(type(value).__name__)
+
+
+def _kinds(error: Exception) -> tuple[str, ...]:
+    return tuple(name for name in ERRORS if isinstance(error, getattr(builtins, name)))
+
+
+def _modified(backend: Backend, arrays: Arrays, own: Arrays) -> tuple[str, ...]:
     given = {name: array for name, array in arrays.items() if not isinstance(array, Given)}
     return tuple(name for name, array in given.items() if not same_bits(array, backend.to_numpy(own[name])))
 
 
-def line(error: Exception) -> str:
+def line(error: BaseException) -> str:
     """Give an error in one line: its class and the first line of its message, cut to 300 characters."""
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {text}"[:300]

@@ -35,22 +35,29 @@ class Verdict:
         raise TypeError("a Verdict has no truth value, lest it be used without its numbers: read its `ok`")
 
 
+@dataclass(frozen=True)
+class Foreign:
+    """An output that is no array of the backend's own kind: the name of its type."""
+
+    kind: str
+
+
 def differs(what: str, message: str, **numbers: Any) -> Verdict:
     """Make the verdict of a difference that no budget measures."""
     return Verdict(False, what, float("inf"), message, **numbers)
 
 
-def compare(expected: Expected, got: Any, *, own: bool = True) -> Verdict:
-    """Judge `got`, an output that was brought to NumPy, against `expected`.
+def compare(expected: Expected, got: Any) -> Verdict:
+    """Judge `got`, an output that was brought to NumPy or is `Foreign`, against `expected`.
 
-    `own` tells whether the backend gave an array of its own kind. An expected NaN accepts whatever is not
-    finite; infinities, integers, booleans and text must be exact; a finite number must be within its budget.
-    Raises ValueError where the expectation itself is broken: a finite number whose budget is no number >= 0.
+    An expected NaN accepts whatever is not finite; infinities, integers, booleans and text must be exact; a finite
+    number must be within its budget. Raises ValueError where the expectation itself is broken: a finite number
+    whose budget is no number >= 0.
     """
     if expected.dtype == "text":
         return _compare_text(expected.values, got)
-    if not own or not isinstance(got, np.ndarray):
-        return differs("kind", f"got a {type(got).__name__}, which is not an array of the backend's own kind")
+    if not isinstance(got, np.ndarray):
+        return differs("kind", f"got a {_kind(got)}, which is not an array of the backend's own kind")
     if not _is_dtype(got, expected.dtype):
         return differs("dtype", f"the dtype is {got.dtype.name}, expected {expected.dtype}")
     if got.shape != tuple(expected.shape):
@@ -63,12 +70,16 @@ def compare(expected: Expected, got: Any, *, own: bool = True) -> Verdict:
 
 def _compare_text(expected: str, got: Any) -> Verdict:
     if not isinstance(got, str):
-        return differs("kind", f"got a {type(got).__name__}, expected text")
+        return differs("kind", f"got a {_kind(got)}, expected text")
     at = next((at for at, (a, b) in enumerate(zip_longest(expected, got)) if a != b), None)
     if at is None:
         return Verdict(True, "equal", 0.0, "the text is equal")
     message = f"the text differs from character {at} on: expected {expected!r}, got {got!r}"
     return differs("values", message, index=(at,), expected=expected, got=got)
+
+
+def _kind(got: Any) -> str:
+    return got.kind if isinstance(got, Foreign) else type(got).__name__
 
 
 def _is_dtype(array: np.ndarray, dtype: str) -> bool:

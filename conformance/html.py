@@ -55,7 +55,7 @@ def page(
         masks=gallery.masks(),
         lesson=gallery.lesson(),
         failures=[(result, by_id[result.case]) for result in tally.wrong(results)],
-        reasons={outcome: reasons(results, outcome) for outcome in ("known", "either", "unsupported")},
+        reasons={outcome: tally.reasons(results, outcome) for outcome in ("known", "either", "unsupported")},
         infos=infos,
         machine=f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         cases=len(cases),
@@ -76,15 +76,6 @@ def distribution(results: Sequence[Result]) -> str:
     ]
     alt = f"Histograms of error / budget where the error is not 0. {'; '.join(found)}."
     return pictures.distribution_picture(ratios, alt) if ratios else ""
-
-
-def reasons(results: Sequence[Result], outcome: str) -> list[tuple[str, str, list[str]]]:
-    """Give backend, reason and checks for the results of that outcome, the most frequent reason first."""
-    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for result in results:
-        if result.outcome == outcome:
-            groups[result.backend, result.reason or "no reason given"].append(result.check)
-    return [(*key, names) for key, names in sorted(groups.items(), key=lambda item: -len(item[1]))]
 
 
 def strips(results: Sequence[Result], cases: dict[str, Case]) -> list[dict[str, Any]]:

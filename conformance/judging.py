@@ -1,76 +1,78 @@
-"""Judge one check on one backend: make the call, and compare what came of it with what the case says."""
+"""Judge one check on one backend: put the question, and compare what came of it with what the case says."""
 
 from __future__ import annotations
 
-import builtins
 from dataclasses import replace
 
 import numpy as np
 
 from conformance import laws
 from conformance.adapter import Backend
-from conformance.asking import Answer, ask, line
+from conformance.asking import Answer, Question, Reply, ask
 from conformance.compare import Verdict, compare, differs
-from conformance.contract import ERRORS
 from conformance.loading import Check
 from conformance.results import Result
 
 
 def judge(check: Check, backend: Backend) -> Result:
-    """Run the check on the backend; whatever the backend raises becomes part of the result."""
-    if reason := _unsupported(check, backend):
-        return Result.of(check, backend.name, "unsupported", reason)
-    answer = ask(backend, check.op, check.case.arrays, check.options)
-    outcome, reason, worst = _JUDGES[check.case.verdict](check, backend, answer)
-    outputs = {name: value for name, value in answer.outputs.items() if isinstance(value, (np.ndarray, str))}
-    result = Result.of(check, backend.name, outcome, reason)
-    return replace(result, worst=worst, ms=answer.ms, outputs=outputs)
+    """Run the check on a backend of this process; whatever the backend raises becomes part of the result."""
+    return settle(check, backend.name, ask(question(check), backend))
+
+
+def question(check: Check) -> Question:
+    """Say what a backend is asked for this check; what is expected of it is left out."""
+    case = check.case
+    calls = (case.arrays, *(laws.calls(check) if case.verdict == "valid" else ()))
+    return Question(check.op, case.dtype, check.options, calls, check.outputs, case.verdict == "invalid")
+
+
+def settle(check: Check, name: str, reply: Reply) -> Result:
+    """Give the result of the check on the backend of that name, which gave this reply."""
+    if reply.unsupported is not None:
+        return Result.of(check, name, "unsupported", reply.unsupported)
+    if reply.failed is not None:
+        return Result.of(check, name, "error", reply.failed)
+    outcome, reason, worst = _JUDGES[check.case.verdict](check, reply)
+    first = reply.answers[0]
+    outputs = {name: value for name, value in first.outputs.items() if isinstance(value, (np.ndarray, str))}
+    return replace(Result.of(check, name, outcome, reason), worst=worst, ms=first.ms, outputs=outputs)
 
 
 Judgement = tuple[str, str, "Verdict | None"]
 
 
-def _unsupported(check: Check, backend: Backend) -> str | None:
-    reason = backend.supports(check.op, check.case.dtype, check.options, check.case.arrays)
-    if reason is None and check.outputs and not _judged(check, backend):
-        return f"it does not return {', '.join(check.outputs)}"
-    return reason
-
-
-def _judged(check: Check, backend: Backend) -> list[str]:
-    returned = backend.outputs(check.op)
-    return [name for name in check.outputs if name in returned]
-
-
-def _judge_valid(check: Check, backend: Backend, answer: Answer) -> Judgement:
-    if answer.raised:
-        return "error", line(answer.raised), None
-    verdicts = [_compare(check, answer, name) for name in _judged(check, backend)]
-    verdicts += [differs("modified", _modified(answer))] if answer.modified else []
+def _judge_valid(check: Check, reply: Reply) -> Judgement:
+    first = reply.answers[0]
+    if first.raised:
+        return "error", first.raised.line, None
+    verdicts = [_compare(check, first, name) for name in check.outputs if name in reply.returns]
+    verdicts += [differs("modified", _modified(first))] if first.modified else []
     if all(verdict.ok for verdict in verdicts):
-        breaks = (laws.broken(law, check, backend, answer) for law in check.case.laws)
-        verdicts += [verdict for verdict in breaks if verdict is not None]
+        broken = laws.broken(check, reply.answers)
+        verdicts += [] if broken is None else [broken]
     worst = max(verdicts, key=lambda verdict: (not verdict.ok, verdict.ratio))
     return ("pass", "", worst) if worst.ok else ("differs", worst.message, worst)
 
 
-def _judge_invalid(check: Check, backend: Backend, answer: Answer) -> Judgement:
+def _judge_invalid(check: Check, reply: Reply) -> Judgement:
     """An invalid call has to raise its own kind of error, and to say what has to be said."""
-    error, kind = answer.raised, check.case.raises
-    if error is None:
+    answer, kind = reply.answers[0], check.case.raises
+    if answer.raised is None:
         return "differs", f"nothing was raised, expected {kind}", None
-    missing = [words for words in check.case.says if words not in str(error)] if backend.explains else []
-    if not _is_kind(error, kind):
-        return "differs", f"expected {kind}, raised {line(error)}", None
+    # An error that is of two kinds says neither.
+    if answer.raised.kinds != (kind,):
+        return "differs", f"expected {kind}, raised {answer.raised.line}", None
+    missing = [words for words in check.case.says if words not in answer.raised.text] if reply.explains else []
     if missing:
-        return "differs", f"the message lacks {missing[0]!r}: {line(error)}", None
+        return "differs", f"the message lacks {missing[0]!r}: {answer.raised.line}", None
     if answer.modified:
         return "differs", _modified(answer), None
-    return "pass", line(error), None
+    return "pass", answer.raised.line, None
 
 
-def _judge_either(check: Check, backend: Backend, answer: Answer) -> Judgement:
-    return "either", line(answer.raised) if answer.raised else "the call returns", None
+def _judge_either(check: Check, reply: Reply) -> Judgement:
+    raised = reply.answers[0].raised
+    return "either", raised.line if raised else "the call returns", None
 
 
 _JUDGES = {"valid": _judge_valid, "invalid": _judge_invalid, "either": _judge_either}
@@ -79,13 +81,9 @@ _JUDGES = {"valid": _judge_valid, "invalid": _judge_invalid, "either": _judge_ei
 def _compare(check: Check, answer: Answer, name: str) -> Verdict:
     if name not in answer.outputs:
         return differs("kind", f"{name}: it is missing from what the call returned")
-    verdict = compare(check.case.expect[name], answer.outputs[name], own=name not in answer.foreign)
-    return replace(verdict, message=f"{name}: {verdict.message}")
-
-
-def _is_kind(error: Exception, kind: str | None) -> bool:
-    """Tell whether an error is of that kind, and of no other kind that the contract tells apart from it."""
-    return [name for name in ERRORS if isinstance(error, getattr(builtins, name))] == [kind]
+    verdict = compare(check.case.expect[name], answer.outputs[name])
+    itself = f"it is the argument {answer.aliases[name]} itself; " if name in answer.aliases and not verdict.ok else ""
+    return replace(verdict, message=f"{name}: {itself}{verdict.message}")
 
 
 def _modified(answer: Answer) -> str:

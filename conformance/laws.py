@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from conformance.adapter import Backend
 from conformance.adapters.rules import array_names
-from conformance.asking import Answer, ask, line
+from conformance.asking import Answer, Arrays
 from conformance.compare import Verdict, different_bits, differs, same_bits
 from conformance.facts import Given
 from conformance.loading import Check
@@ -18,45 +18,61 @@ from conformance.loading import Check
 _CORE = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
 
 
-def broken(law: str, check: Check, backend: Backend, answer: Answer) -> Verdict | None:
-    """Give the first break of the law, or None if it holds; `answer` is that of the check's own call."""
-    for when, arrays, outputs in _LAWS[law](check, answer):
-        again = ask(backend, check.op, arrays, check.options)
-        if again.raised:
-            return differs(law, f"the call raises {when}: {line(again.raised)}")
-        for name, first in outputs.items():
-            if not same_bits(first, again.outputs.get(name)):
-                return _difference(law, f"{name}: other bits {when}", first, again.outputs.get(name))
+@dataclass(frozen=True)
+class _Again:
+    """A further call: its arrays, and which part of the first call's outputs it has to give (None: all of them)."""
+
+    law: str
+    when: str
+    arrays: Arrays
+    part: slice | None = None
+
+
+def calls(check: Check) -> list[Arrays]:
+    """Give the array arguments of the further calls that the check's laws need."""
+    return [again.arrays for again in _again(check)]
+
+
+def broken(check: Check, answers: Sequence[Answer]) -> Verdict | None:
+    """Give the first break of a law, or None if all hold; `answers` are those of the first and the further calls."""
+    first, *others = answers
+    for again, other in zip(_again(check), others, strict=False):
+        if other.raised:
+            return differs(again.law, f"the call raises {again.when}: {other.raised.line}")
+        for name, output in first.outputs.items():
+            part = output if again.part is None else output[again.part]
+            if not same_bits(part, other.outputs.get(name)):
+                return _difference(again.law, f"{name}: other bits {again.when}", part, other.outputs.get(name))
     return None
 
 
-Call = tuple[str, dict[str, Any], dict[str, Any]]
+def _again(check: Check) -> Iterator[_Again]:
+    for law in check.case.laws:
+        yield from _LAWS[law](check)
 
 
-def _repeat(check: Check, answer: Answer) -> Iterator[Call]:
-    yield "when the call is repeated", check.case.arrays, answer.outputs
+def _repeat(check: Check) -> Iterator[_Again]:
+    yield _Again("repeat", "when the call is repeated", check.case.arrays)
 
 
-def _unmoved(check: Check, answer: Answer) -> Iterator[Call]:
-    arrays = check.case.arrays | check.case.instead
-    yield "when what is hidden is replaced", arrays, answer.outputs
+def _unmoved(check: Check) -> Iterator[_Again]:
+    yield _Again("unmoved", "when what is hidden is replaced", check.case.arrays | check.case.instead)
 
 
-def _alone(check: Check, answer: Answer) -> Iterator[Call]:
-    out = answer.outputs["out"]
+def _alone(check: Check) -> Iterator[_Again]:
+    shape = check.case.expect["out"].shape
     core = _CORE | array_names(check.options.get("mask"))
-    for i in range(out.shape[0]):
-        arrays = {name: _element(array, i, out, core.get(name)) for name, array in check.case.arrays.items()}
-        outputs = {name: array[i : i + 1] for name, array in answer.outputs.items()}
-        yield f"when element {i} of the first axis is computed alone", arrays, outputs
+    for i in range(shape[0]):
+        arrays = {name: _element(array, i, len(shape), core.get(name)) for name, array in check.case.arrays.items()}
+        yield _Again("alone", f"when element {i} of the first axis is computed alone", arrays, slice(i, i + 1))
 
 
 _LAWS = {"repeat": _repeat, "alone": _alone, "unmoved": _unmoved}
 
 
-def _element(array: Any, i: int, out: np.ndarray, core: int | None) -> Any:
+def _element(array: Any, i: int, axes: int, core: int | None) -> Any:
     """Cut the i-th element from the first leading axis, if the array has that axis and is not broadcast on it."""
-    if core is None or isinstance(array, Given) or array.ndim - core < out.ndim - 2 or array.shape[0] == 1:
+    if core is None or isinstance(array, Given) or array.ndim - core < axes - 2 or array.shape[0] == 1:
         return array
     return array[i : i + 1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from shlex import quote
 
 import numpy as np
 from rich.console import Console, Group
@@ -34,6 +35,7 @@ MEANINGS = {
     "unsupported": "cannot be asked of this backend",
 }
 FULL_FAILURES = 20
+FULL_REASONS = 12
 
 
 def show(
@@ -47,6 +49,7 @@ def show(
     console.print(matrix(results), legend(), sep="\n")
     if pairs := tally.agreement(results, cases):
         console.print(agreement(pairs))
+    not_judged(tally.reasons(results, "unsupported"), console)
     _failures(tally.wrong(results), {case.id: case for case in cases}, flags, console)
     for problem in problems:
         console.print(Text(problem, "red"))
@@ -104,6 +107,16 @@ def agreement(pairs: Sequence[tally.Agreement]) -> Table:
     return table
 
 
+def not_judged(groups: Sequence[tuple[str, str, list[str]]], console: Console) -> None:
+    """Print why checks were not judged, by the groups of tally.reasons."""
+    if groups:
+        console.print("\n[bold]Not judged[/]")
+    for backend, reason, names in groups[:FULL_REASONS]:
+        console.print(Text.assemble((f"{len(names):5} ", "bold"), (f"{backend}: ", "dim"), reason))
+    if rest := sum(len(names) for _, _, names in groups[FULL_REASONS:]):
+        console.print(Text.assemble((f"{rest:5} ", "bold"), "for other reasons, which --report lists"))
+
+
 def _failures(found: Sequence[Result], cases: dict[str, Case], flags: dict, console: Console) -> None:
     for result in found[:FULL_FAILURES]:
         console.print(failure(result, cases[result.case], flags))
@@ -140,7 +153,7 @@ def _argument(value) -> str:
 
 def reproduce(result: Result) -> str:
     """Give the command that runs this one check on this one backend."""
-    return f"python -m conformance run --backend {result.backend} -k {result.check}"
+    return f"python -m conformance run --backend {quote(result.backend)} -k {result.check}"
 
 
 def summary(results: Sequence[Result], problems: Sequence[str]) -> Text:

@@ -21,7 +21,8 @@ class Run:
 
     `backends` are names for `adapter.find`; `jobs` processes work at a time; a check that takes longer than
     `timeout` seconds is an error, and so is one whose process dies: the others go on in a new process. `info`
-    holds what each backend says of itself, from its first result on.
+    holds what each backend says of itself, from its first result on. A backend that cannot be loaded gives no
+    result; `unloaded` holds its reason.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Run:
     ) -> None:
         self.jobs, self.timeout = jobs, timeout
         self.info: dict[str, dict[str, Any]] = {}
+        self.unloaded: dict[str, str] = {}
         self._waiting = {spec: deque(checks) for spec in backends}
         self._workers: list[Worker] = []
 
@@ -76,7 +78,7 @@ class Run:
         if isinstance(message, Result):
             yield message
         else:
-            self.info[worker.name] = message
+            self.info[worker.spec] = message
         self._next(worker)
 
     def _next(self, worker: Worker) -> None:
@@ -92,9 +94,8 @@ class Run:
 
     def _lost(self, worker: Worker, reason: str) -> Iterator[Result]:
         """Give the error of the check in flight; a backend that cannot even start loses all its checks."""
-        lost = [worker.check] if worker.check else self._waiting[worker.spec]
-        if not worker.check:
-            reason = f"the backend did not start: {reason}"
-        yield from [Result.of(check, worker.name, "error", reason) for check in lost]
-        if not worker.check:
+        if worker.check:
+            yield Result.of(worker.check, worker.spec, "error", reason)
+        else:
+            self.unloaded[worker.spec] = reason
             self._waiting[worker.spec].clear()

@@ -23,20 +23,24 @@ def backends(specs: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(specs))
 
 
+def with_settings(specs: Sequence[str], arrays: str, errors: bool) -> list[str]:
+    """Add the settings to the specs of plain functions. Raises ValueError where there is none to take them."""
+    settings = [f"arrays={arrays}"] * bool(arrays) + ["errors"] * errors
+    functions = [spec for spec in specs if ":" in spec and spec not in adapter.known() and not spec.startswith("exec:")]
+    if settings and not functions:
+        raise ValueError("--arrays and --errors are for plain functions: give --backend path/to/file.py:function")
+    return [",".join([spec, *settings]) if spec in functions else spec for spec in specs]
+
+
 def _problem(spec: str) -> str | None:
-    """Say why a backend cannot run and what to do about it, or None if it can."""
-    extra = EXTRAS.get(spec)
-    if extra and not find_spec(extra):
-        install = f"pip install 'attention-three-ways[{extra}]'"
-        return f"{spec}: {extra} is not installed. Install it with {install}, or name other backends."
-    if extra:
-        return None
+    """Say why a backend cannot run and what to do about it, or None as far as can be told without importing it."""
+    extra = EXTRAS.get(spec.partition(":")[0])
     try:
-        adapter.find(spec)
+        if adapter.is_known(spec) and extra and not find_spec(extra):
+            install = f"pip install 'attention-three-ways[{extra}]'"
+            return f"{spec}: {extra} is not installed. Install it with {install}, or name other backends."
     except LookupError as error:
         return f"{spec}: {error.args[0]}.{_nearest(spec, adapter.known())}"
-    except ImportError as error:
-        return f"{spec}: {error}. Install what it needs, or name other backends."
     return None
 
 

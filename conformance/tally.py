@@ -76,6 +76,22 @@ def wrong(results: Iterable[Result]) -> list[Result]:
     return sorted(found, key=lambda result: -(math.inf if (ratio := ratio_of(result)) is None else ratio))
 
 
+def reasons(results: Sequence[Result], outcome: str) -> list[tuple[str, str, list[str]]]:
+    """Give backend, reason and checks for the results of that outcome, the most frequent reason first."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for result in results:
+        if result.outcome == outcome:
+            groups[result.backend, result.reason or "no reason given"].append(result.check)
+    return [(*key, names) for key, names in sorted(groups.items(), key=lambda item: -len(item[1]))]
+
+
+def unasked(results: Sequence[Result]) -> list[str]:
+    """Name the backends of which the run says nothing: all of them if every check is unsupported, else variants."""
+    asked = {result.backend for result in results if result.outcome != "unsupported"}
+    backends = dict.fromkeys(result.backend for result in results)
+    return [name for name in backends if name not in asked and (":" in name or not asked)]
+
+
 @dataclass(frozen=True)
 class Agreement:
     """How two backends compare on the numbers that both gave, in the units of the case's error budget."""

@@ -1,18 +1,24 @@
-"""A process of its own for a backend, so that one that crashes or hangs does not take the run with it."""
+"""A process of its own for a backend, so that one that crashes or hangs does not take the run with it.
+
+The process is told questions and sends replies; what is expected stays on this side of the pipe.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import sys
 import time
 import warnings
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
-from conformance.adapter import find
-from conformance.asking import line
-from conformance.judging import judge
-from conformance.loading import Check
+from conformance.adapter import Backend, find
+from conformance.asking import Question, Reply, ask, line
+from conformance.judging import question, settle
+from conformance.loading import CASES, Check
 from conformance.results import Result
 
 # A forked process would inherit the threads' locks of the frameworks, not the threads.
@@ -20,13 +26,13 @@ _SPAWN = multiprocessing.get_context("spawn")
 
 
 class Worker:
-    """One process that runs one backend's checks, one after the other.
+    """One process that is asked one backend's checks, one after the other.
 
-    `check` is the one in flight, `name` and `info` are the backend's own once it has started.
+    `check` is the one in flight; `info` is what the backend says of itself once it has started.
     """
 
     def __init__(self, spec: str, timeout: float) -> None:
-        self.spec = self.name = spec
+        self.spec = spec
         self.info: dict[str, Any] | None = None
         self.check: Check | None = None
         self.connection, theirs = _SPAWN.Pipe()
@@ -39,11 +45,11 @@ class Worker:
         self.timeout, self.deadline = timeout, time.monotonic() + timeout
 
     def start(self, check: Check, timeout: float) -> None:
-        """Hand the process a check; `receive` gives its result."""
+        """Put a check's question to the process; `receive` gives its result."""
         self.check = check
         self._expect_answer(timeout)
         try:
-            self.connection.send(check)
+            self.connection.send(question(check))
         except BrokenPipeError:
             pass  # the process has died; receive() says of what
 
@@ -53,11 +59,11 @@ class Worker:
             message = self.connection.recv()
         except (EOFError, ConnectionResetError):
             return self._cause_of_death()
-        if isinstance(message, tuple):
-            self.name, self.info = message
-            return self.info
-        self.check = None
-        return message
+        if self.check is None:
+            self.info = message if isinstance(message, dict) else None
+            return message
+        check, self.check = self.check, None
+        return _settled(check, self.spec, message)
 
     def remaining(self) -> float:
         """Give the seconds that are left for the answer."""
@@ -79,26 +85,51 @@ class Worker:
         return f"the process ended with exit code {code}"
 
 
+def _settled(check: Check, spec: str, reply: Reply) -> Result:
+    try:
+        return settle(check, spec, reply)
+    except Exception as error:
+        return Result.of(check, spec, "error", f"the judge could not judge it: {line(error)}")
+
+
 def _serve(connection: Connection, spec: str) -> None:
-    """Run in the process: say what the backend is, then answer each check with its result."""
+    """Run in the process: say what the backend is, or why it is none, then reply to each question."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     warnings.simplefilter("ignore")  # a verdict is about values; the progress bar owns the terminal
+    os.dup2(2, 1)  # what the backend prints must not mix with the report
+    peeks = _watch_cases()
     try:
         backend = find(spec)
-        connection.send((backend.name, backend.info()))
-    except Exception as error:
-        connection.send(line(error))
+        connection.send(backend.info())
+    except (Exception, SystemExit) as error:
+        connection.send(error.args[0] if isinstance(error, LookupError) else line(error))
         return
     while True:
         try:
-            check = connection.recv()
+            asked = connection.recv()
         except EOFError:
             return
-        connection.send(_judge(check, backend))
+        reply = _reply(asked, backend)
+        connection.send(Reply(failed=f"it read the expected values: {peeks[0]}") if peeks else reply)
 
 
-def _judge(check: Check, backend: Any) -> Result:
+def _reply(asked: Question, backend: Backend) -> Reply:
     try:
-        return judge(check, backend)
+        return ask(asked, backend)
     except Exception as error:
-        return Result.of(check, backend.name, "error", f"the judge could not run it: {line(error)}")
+        return Reply(failed=f"the adapter failed: {line(error)}")
+
+
+def _watch_cases() -> list[str]:
+    """Give a list that gets the name of each case file which this process opens from now on."""
+    opened: list[str] = []
+    folder = str(CASES)
+
+    def hear(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
+            path = os.path.abspath(os.fsdecode(arguments[0]))
+            if path.startswith(folder + os.sep):
+                opened.append(Path(path).name)
+
+    sys.addaudithook(hear)
+    return opened

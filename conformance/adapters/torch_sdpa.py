@@ -9,11 +9,8 @@ from typing import Any
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-import impl_numpy
 from conformance.adapters import rules
 from conformance.adapters.torch import Tensors
-from conformance.asking import line
-from conformance.oracle_rules import mask_array
 
 
 class TorchSDPA(Tensors):
@@ -33,7 +30,9 @@ class TorchSDPA(Tensors):
         missing = [name for name in ("softcap", "sinks") if name in options or name in arrays]
         if missing:
             return f"scaled_dot_product_attention has no {missing[0]}"
-        return _not_an_array(options["mask"], arrays) if "mask" in options else None
+        if fault := rules.fault(options.get("mask"), arrays):
+            return f"scaled_dot_product_attention takes no rules, and this one makes no array: {fault}"
+        return None
 
     def outputs(self, op: str) -> tuple[str, ...]:
         """The weights are not returned."""
@@ -52,19 +51,7 @@ class TorchSDPA(Tensors):
     def _rule(self, spec: dict[str, Any], arrays: dict[str, Any]) -> torch.Tensor:
         """Evaluate a rule to the boolean array that the function takes."""
         named = {name: self.to_numpy(arrays[name]) for name in rules.array_names(spec)}
-        sizes = {"T": arrays["q"].shape[-2], "S": arrays["k"].shape[-2]}
-        grid = mask_array(named, {"mask": spec, **sizes}, None)["array"]
-        return torch.tensor(grid.cells, dtype=torch.bool).reshape(grid.shape)
-
-
-def _not_an_array(spec: dict[str, Any], arrays: dict[str, Any]) -> str | None:
-    """Tell why a rule cannot be evaluated: the function takes none, so it cannot refuse a wrong one either."""
-    given = {name: getattr(arrays[name], "value", arrays[name]) for name in rules.array_names(spec)}
-    try:
-        rules.build(impl_numpy, spec, given).array(arrays["q"].shape[-2], arrays["k"].shape[-2])
-    except (TypeError, ValueError) as error:
-        return f"scaled_dot_product_attention takes no rules, and this one makes no array: {line(error)}"
-    return None
+        return self.from_numpy(rules.evaluate(spec, named, arrays["q"].shape[-2], arrays["k"].shape[-2]))
 
 
 def _joined(mask: Any, bias: Any) -> Any:

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conformance.compare import compare, different_bits, same_bits
+from conformance.compare import Foreign, compare, different_bits, same_bits
 
 INF, NAN = math.inf, math.nan
 
@@ -82,8 +82,9 @@ def test_what_is_no_array_is_of_another_kind(came):
 
 
 def test_an_array_of_another_framework_is_of_another_kind():
-    verdict = compare(expected([1.0]), got([1.0]), own=False)
+    verdict = compare(expected([1.0]), Foreign("Tensor"))
     assert (verdict.ok, verdict.what) == (False, "kind")
+    assert verdict.message.startswith("got a Tensor, ")
 
 
 def test_the_dtype_comes_before_the_shape_and_the_values():

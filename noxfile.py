@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import permutations
+from pathlib import Path
 
 import nox
 
@@ -109,6 +111,20 @@ def cases(session: nox.Session) -> None:
     session.install("-e", ".")
     session.run("python", "-c", VERSIONS, "numpy", "mpmath")
     session.run("python", "-m", "conformance.making", "--check", *session.posargs)
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Build the documentation twice, compare the bytes, check the site, and test what builds it."""
+    session.install("-e", ".[all,docs,test]")
+    session.run("python", "-c", VERSIONS, *FRAMEWORKS, "sphinx")
+    site = Path("docs", "_build")
+    shutil.rmtree(site, ignore_errors=True)
+    for build in ("html", "again"):
+        strict = ["-n", "-W", "--keep-going", "-j1", "-q", "-d", f"{site}/doctrees-{build}"]
+        session.run("python", "-m", "sphinx", *strict, "docs", f"{site}/{build}")
+    session.run("python", "docs/check.py", f"{site}/html", f"{site}/again")
+    session.run("pytest", "docs/tests", *session.posargs)
 
 
 @nox.session

@@ -53,7 +53,7 @@ class Run(SphinxDirective):
         if not is_here(framework) and self.config.cells_may_lack_frameworks:
             return Output(f"Not run here: {FRAMEWORKS[framework]} is not installed.\n", None)
         alt = " ".join(self.options.get("alt", "").split())
-        line = self.content_offset + 1
+        line = self.lineno + self.content_offset + 1
         try:
             return page(self.env).run("\n".join(self.content), framework, line, alt, self.options.get("raises"))
         except CellError as error:

@@ -30,7 +30,7 @@ def notebook(source: str, framework: str, values: list[str]) -> Cell:
     form in a notebook.
     """
     numbers = iter(values)
-    source = re.sub(r"\{value\}`[^`]*`", lambda role: next(numbers), source)
+    source = re.sub(r"\{value\}`[^`]*`", lambda role: next(numbers, "?"), source)
     needs = "." if framework == "numpy" else f"'.[{framework}]'"
     first = f"*Run this notebook where `impl_{framework}` is installed: `pip install {needs}` in the repository.*"
     cells = [nbformat.v4.new_markdown_cell(first), *_cells(source.splitlines(), framework)]

@@ -1,0 +1,1 @@
+"""The machinery of the documentation, tested on small sites."""

@@ -10,8 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console
+from rich.console import CONSOLE_SVG_FORMAT, Console
 
 from conformance import report
 from conformance.results import read

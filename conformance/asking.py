@@ -88,9 +88,9 @@ def ask(question: Question, backend: Backend) -> Reply:
 
 
 def _unsupported(question: Question, backend: Backend) -> str | None:
-    reason = backend.supports(question.op, question.dtype, question.options, question.calls[0])
-    if reason is None and question.invalid and not getattr(backend, "refuses", True):
+    if question.invalid and not getattr(backend, "refuses", True):
         return "errors are not judged; --errors judges them"
+    reason = backend.supports(question.op, question.dtype, question.options, question.calls[0])
     if reason is None and question.outputs and not {*question.outputs} & {*backend.outputs(question.op)}:
         return f"it does not return {', '.join(question.outputs)}"
     return reason

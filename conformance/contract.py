@@ -55,6 +55,7 @@ LAWS = {
     "repeat": "the same call twice gives the same bits",
     "alone": "each element of the first leading axis alone gives its bits",
     "unmoved": "with the arrays of `instead` every output keeps its bits",
+    "layout": "arrays that lie in memory column by column give the expected outputs too",
 }
 RULES = {
     "causal": ("offset",),

@@ -16,7 +16,7 @@ class NumPy(Mirror):
     libraries = ("numpy", "ml_dtypes")
 
     def from_numpy(self, array: np.ndarray) -> np.ndarray:
-        """Copy the array."""
+        """Copy the array and the order of its strides."""
         return np.array(array)
 
     def to_numpy(self, array: np.ndarray) -> np.ndarray:

@@ -15,10 +15,10 @@ class Tensors:
     """Conversion between NumPy arrays and tensors on the CPU."""
 
     def from_numpy(self, array: np.ndarray) -> torch.Tensor:
-        """Copy the array; torch.from_numpy does not know bfloat16, so its bits travel as integers."""
+        """Copy the array and its strides; torch.from_numpy does not know bfloat16, whose bits travel as integers."""
         if array.dtype == ml_dtypes.bfloat16:
-            return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
-        return torch.from_numpy(array.copy())
+            return torch.from_numpy(array.view(np.int16).copy(order="K")).view(torch.bfloat16)
+        return torch.from_numpy(array.copy(order="K"))
 
     def to_numpy(self, array: torch.Tensor) -> np.ndarray:
         """Copy the tensor's values, without its graph."""

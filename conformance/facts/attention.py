@@ -59,9 +59,9 @@ def _dtypes() -> Iterator[Fact]:
             f"plain-{dtype}",
             f"The plain definition holds in {dtype}, and the outputs have the inputs' dtype.",
             "A1 A2 B2 C1 C5 C8 F2",
-            f"{_ORDER} scale-by-value-size dtype-changed {lse} lse-without-scale input-modified",
+            f"{_ORDER} scale-by-value-size dtype-changed {lse} lse-without-scale input-modified layout-misread",
             plain(dtype),
-            laws=("repeat",),
+            laws=("repeat", "layout"),
         )
         yield state(
             f"batch-and-heads-{dtype}",
@@ -94,8 +94,9 @@ def _squares() -> Iterator[Fact]:
         "equal-sizes-do-not-hide-a-swap-under-causal",
         "With T=S and D=Dv the causal definition holds.",
         "A1 C4 D4",
-        "layout-swapped queries-and-keys-swapped causal-transposed causal-off-by-one causal-ignored",
+        "layout-swapped queries-and-keys-swapped causal-transposed causal-off-by-one causal-ignored layout-misread",
         square(),
+        laws=("layout",),
         is_causal=True,
     )
 

@@ -64,8 +64,9 @@ def _polarity() -> Iterator[Fact]:
         "an-irregular-mask",
         "Each pair is hidden or visible for itself.",
         "C4 D1",
-        f"{_CONTENT} mask-transposed mask-shifted finite-fill lse-without-mask",
+        f"{_CONTENT} mask-transposed mask-shifted finite-fill lse-without-mask layout-misread",
         square() | {"mask": array(normal((4, 6, 6), seed=31) > 0.2, "bool")},
+        laws=("layout",),
     )
 
 

@@ -82,10 +82,11 @@ def outputs_as_lists(self, x, dtype):
 @replaces("accepted", "input-modified")
 def queries_scaled_in_place(self, op, arrays, options):
     """The queries are scaled where they lie."""
-    if isinstance(q := arrays.get("q"), np.ndarray) and q.dtype.kind == "f":
-        q *= 0.5
-        return arrays, options | {"scale": 2 * q.shape[-1] ** -0.5}
-    return arrays, options
+    q = arrays.get("q")
+    if not isinstance(q, np.ndarray) or q.ndim < 2 or q.dtype.kind != "f" or "scale" in {**arrays, **options}:
+        return arrays, options
+    q *= 0.5
+    return arrays, options | {"scale": 2 * q.shape[-1] ** -0.5}
 
 
 @replaces("accepted", "input-modified")
@@ -95,6 +96,13 @@ def masked_bias_in_place(self, op, arrays, options):
     if isinstance(bias, np.ndarray) and isinstance(mask, np.ndarray) and bias.shape[-1:] == mask.shape:
         bias[..., mask == 0] = -np.inf
     return arrays, options
+
+
+@replaces("accepted", "layout-misread")
+def memory_read_row_by_row(self, op, arrays, options):
+    """An array is read in the order of its memory, whatever its strides."""
+    read = {name: x.ravel(order="K").reshape(x.shape) for name, x in arrays.items() if isinstance(x, np.ndarray)}
+    return arrays | read, options
 
 
 # --- the same bits ---

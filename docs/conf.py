@@ -19,7 +19,7 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx.ext.mathjax",
-    *(f"_ext.{name}" for name in ("cells", "exercises", "notebooks", "reference", "clauses", "heatmap")),
+    *(f"_ext.{name}" for name in ("cells", "exercises", "notebooks", "reference", "clauses", "heatmap", "console")),
 ]
 exclude_patterns = ["_build", "_ext", "_static", "tests", "exercises"]
 

@@ -1,0 +1,14 @@
+"""Retrieval as an energy that falls."""
+
+import numpy as np
+
+lowest_energy_first = ("pattern", "half", "zero")
+steps_to_settle = 1
+
+
+def update(state, patterns, beta):
+    """Take one step of recall: softmax(beta * state @ patterns^T) @ patterns."""
+    scores = beta * (state @ patterns.T)  # (*B, N)
+    numerators = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = numerators / numerators.sum(axis=-1, keepdims=True)
+    return weights @ patterns

@@ -1,0 +1,12 @@
+"""Retrieval as an energy that falls."""
+
+import torch
+
+lowest_energy_first = ("pattern", "half", "zero")
+steps_to_settle = 1
+
+
+def update(state, patterns, beta):
+    """Take one step of recall: softmax(beta * state @ patterns^T) @ patterns."""
+    weights = torch.softmax(beta * (state @ patterns.T), dim=-1)  # (*B, N)
+    return weights @ patterns

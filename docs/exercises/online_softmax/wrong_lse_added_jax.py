@@ -1,0 +1,20 @@
+"""Lacks denominators-add-up: the logarithms are added."""
+
+import jax.numpy as jnp
+
+
+def merge(out0, lse0, out1, lse1):
+    """Give out and lse over all keys, from those over the first and those over the other keys."""
+    top = jnp.maximum(lse0, lse1)  # (*B, T)
+    top = jnp.where(top == -jnp.inf, 0, top)
+    share0, share1 = jnp.exp(lse0 - top), jnp.exp(lse1 - top)
+    total = share0 + share1
+    divisor = jnp.where(total == 0, 1, total)
+    out = weighed(share0 / divisor, out0) + weighed(share1 / divisor, out1)
+    return out, lse0 + lse1
+
+
+def weighed(share, out):
+    """share (*B, T) times out (*B, T, Dv), and 0 where the share is 0, whatever stands in out."""
+    share = share[..., None]
+    return jnp.where(share == 0, 0, share * out)

@@ -1,4 +1,4 @@
-"""The command line: python -m conformance run | list | show."""
+"""The command line: python -m conformance run | list | show | grade."""
 
 from __future__ import annotations
 
@@ -109,6 +109,19 @@ def show(case: Annotated[str, typer.Argument(help="The id of a case, or the name
     with usage_errors():
         found = selecting.one(load_cases(), case)
     showing.show(found, load_flags(), Console())
+
+
+@app.command()
+def grade(file: Annotated[Path, typer.Argument(help="Your answer, such as docs/exercises/heads/answer_numpy.py.")]) -> None:
+    """Grade the answer to an exercise. Exit code: 0 right, 1 wrong, 2 wrong usage, 3 not started."""
+    from conformance import grading
+    from conformance.grading import report as graded
+
+    with usage_errors():
+        answer = grading.submission(file)
+    findings = grading.grade(answer)
+    graded.show(f"{answer.exercise.title}, {answer.framework}", findings, Console())
+    raise typer.Exit(grading.EXIT_CODES[graded.together(findings)])
 
 
 @contextmanager

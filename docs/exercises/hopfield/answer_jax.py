@@ -6,7 +6,7 @@ import jax
 # 4 * eye(4), "half" and "pattern" are a half and the whole of the first one, and beta is 1.
 lowest_energy_first = ...
 
-# How many updates move "half" by more than 1e-3, before it stays where it is?
+# How many updates move "half" by more than 1e-3 in some coordinate, before it stays where it is?
 steps_to_settle = ...
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 lowest_energy_first = ("pattern", "half", "zero")
-steps_to_settle = 1
+steps_to_settle = 2
 
 
 def update(state, patterns, beta):

@@ -1,4 +1,4 @@
-"""Lacks empty-half-of-nan: a share of 0 is multiplied with NaN."""
+"""Lacks hidden-changes-nothing: a share of 0 is multiplied with NaN."""
 
 import numpy as np
 

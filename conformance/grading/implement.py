@@ -1,0 +1,163 @@
+"""Judge a function that a learner has written: property by property, each from the smallest input to the largest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from conformance.asking import Answer, line
+from conformance.budget import expected
+from conformance.compare import Verdict
+from conformance.grading.exercise import Demand, Implement, chosen, size
+from conformance.grading.finding import RIGHT, WRONG, Finding, advice, not_started
+from conformance.grading.learner import Submission, Written, answered, is_unwritten, place
+from conformance.grading.properties import PROPERTIES, Trial
+from conformance.loading import Case
+
+FIRST = ("returns-arrays", "dtype-kept", "has-the-shape", "inputs-unchanged")
+LAST = ("values",)
+SMALL = 12  # an array of so many numbers is printed, a larger one is told by its shape
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A trial of the learner's function, and what it raised."""
+
+    trial: Trial
+    error: BaseException | None
+
+
+def grade(task: Implement, submission: Submission, cases: Sequence[Case]) -> Finding:
+    """Judge the function of the submission on the cases of the task."""
+    function = submission.names.get(task.function)
+    if not callable(function):
+        return Finding(task.function, WRONG, f"the file defines no function {task.function}", "is-defined")
+    written = Written(submission.framework, function, task.arguments, task.returns)
+    attempts = [_attempt(task, case, written) for case in _inputs(task, cases)]
+    if any(is_unwritten(attempt.error, submission.path) for attempt in attempts):
+        return not_started(task.function, task.asks)
+    broken = next(_broken(task, submission, attempts), None)
+    return broken or Finding(task.function, RIGHT, _checked(task, attempts))
+
+
+def _broken(task: Implement, submission: Submission, attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    """Give what is wrong, the most telling property first."""
+    for attempt in attempts:
+        if attempt.error:
+            yield _raises(task, submission, attempt)
+    for demand in demands(task):
+        for attempt in attempts:
+            if (verdict := _verdict(demand, attempt.trial)) is not None:
+                yield _lacks(task, submission, demand, attempt.trial, verdict)
+
+
+def demands(task: Implement) -> list[Demand]:
+    """Give all that is demanded of the function, in the order in which it is looked for."""
+    own = {demand.name: demand for demand in task.properties}
+    general = {name: own.get(name) or Demand(name) for name in (*FIRST, *LAST)}
+    middle = [demand for demand in task.properties if demand.name not in general]
+    return [*(general[name] for name in FIRST), *middle, *(general[name] for name in LAST)]
+
+
+def _verdict(demand: Demand, trial: Trial) -> Verdict | None:
+    """Give the verdict of a trial that lacks the property; None if it has it, or does not tell."""
+    if not demand.cases:
+        return PROPERTIES[demand.name].breaks(trial)
+    if trial.case.id not in demand.cases:
+        return None
+    return next((verdict for verdict in trial.verdicts(demand.outputs) if not verdict.ok), None)
+
+
+# --- the inputs ---
+
+
+def _inputs(task: Implement, cases: Sequence[Case]) -> list[Case]:
+    whole = chosen(task, cases)
+    return sorted([*whole, *(_cut(case, length) for case in whole for length in task.lengths)], key=size)
+
+
+def _cut(case: Case, length: int) -> Case:
+    """The case with its sequences cut to that length, and what is then expected."""
+    arrays = {name: array[..., :length, :] for name, array in case.arrays.items()}
+    name = f"{case.id}, cut to a length of {length}"
+    return replace(case, id=name, arrays=arrays, expect=expected(case.op, arrays, case.options))
+
+
+def _attempt(task: Implement, case: Case, written: Written) -> Attempt:
+    def ask(arrays: dict[str, np.ndarray]) -> Answer:
+        given = task.defaults | named(replace(case, arrays=arrays))
+        return answered(written, task.operation, {name: given[name] for name in task.arguments}, task.returns)
+
+    answer = ask(case.arrays)
+    return Attempt(Trial(case, task.returns, answer, ask), written.error)
+
+
+def named(case: Case) -> dict[str, Any]:
+    """Everything that a case gives, by name; a mask gives the positions i and j of its pairs and its rule's numbers."""
+    given = case.arrays | case.options
+    if case.op == "mask_array":
+        i, j = np.indices((case.options["T"], case.options["S"]), dtype=np.int32)
+        given |= {"i": i, "j": j} | _numbers(case.options["mask"])
+    return given
+
+
+def _numbers(rule: dict[str, Any]) -> dict[str, int]:
+    """The numbers of a rule and of the rules that it joins."""
+    own = {name: value for name, value in rule.items() if isinstance(value, int)}
+    for part in rule.get("of", ()):
+        own |= _numbers(part)
+    return own
+
+
+# --- what is said ---
+
+
+def _raises(task: Implement, submission: Submission, attempt: Attempt) -> Finding:
+    said = f"runs: it raises {line(attempt.error)}"
+    source = (("at", place(attempt.error, submission.path)),)
+    notes = (*_input(task, attempt.trial.case), *source, *advice(submission.exercise.page, Demand("runs")))
+    return Finding(task.function, WRONG, said, "runs", notes)
+
+
+def _lacks(task: Implement, submission: Submission, demand: Demand, trial: Trial, verdict: Verdict) -> Finding:
+    clause = trial.case.clauses[0] if demand.cases else PROPERTIES[demand.name].clause
+    notes = (*_input(task, trial.case), ("found", verdict.message), *_pictures(trial, verdict))
+    said = f"{demand.name}: {demand.says or PROPERTIES[demand.name].says}"
+    return Finding(
+        task.function, WRONG, said, demand.name, (*notes, *advice(submission.exercise.page, demand, clause))
+    )
+
+
+def _input(task: Implement, case: Case) -> Iterator[tuple[str, str]]:
+    given = task.defaults | named(case)
+    yield "input", ", ".join(f"{name} {_shown(given[name])}" for name in task.arguments)
+    yield "case", case.id if "," in case.id else f"{case.id} (python -m conformance show {case.id})"
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return f"= {value}"
+    if value.size > SMALL:
+        return str(value.shape)
+    return f"{value.shape} = {np.array2string(value, separator=', ', precision=4, floatmode='maxprec')}".replace("\n", "")
+
+
+def _pictures(trial: Trial, verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Draw a mask beside the one that is expected, # visible and . hidden."""
+    if trial.case.op == "mask_array" and verdict.what == "values":
+        yield "expected", _drawn(trial.case.expect["array"].values)
+        yield "got", _drawn(trial.answer.outputs["array"])
+
+
+def _drawn(mask: np.ndarray) -> str:
+    return "\n".join("".join(".#"[int(visible)] for visible in row) for row in mask)
+
+
+def _checked(task: Implement, attempts: Sequence[Attempt]) -> str:
+    given = named(attempts[-1].trial.case)
+    shapes = ", ".join(f"{name} {np.shape(given[name])}" for name in task.arguments if np.shape(given.get(name)))
+    names = ", ".join(demand.name for demand in demands(task))
+    return f"{len(attempts)} inputs, up to {shapes}, have every property: {names}"

@@ -1,0 +1,14 @@
+"""Lacks stays-finite: exp is taken of the scores as they are."""
+
+import numpy as np
+
+lowest_energy_first = ("pattern", "half", "zero")
+steps_to_settle = 2
+
+
+def update(state, patterns, beta):
+    """Take one step of recall: softmax(beta * state @ patterns^T) @ patterns."""
+    scores = beta * (state @ patterns.T)  # (*B, N)
+    numerators = np.exp(scores)
+    weights = numerators / numerators.sum(axis=-1, keepdims=True)
+    return weights @ patterns

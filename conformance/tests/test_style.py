@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("impl_numpy", "impl_torch", "impl_jax", "conformance", "docs")
-PATHS = sorted([ROOT / "noxfile.py", *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))])
+FOUND = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+PATHS = sorted([ROOT / "noxfile.py", *(path for path in FOUND if "_build" not in path.parts)])
 DRAWERS = {"utils.py", "util.py", "common.py", "helpers.py", "misc.py"}
 
 

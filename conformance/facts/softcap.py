@@ -13,7 +13,8 @@ def facts() -> Iterator[Fact]:
     """Yield the facts."""
     yield from _on_paper()
     yield from _values()
-    yield from _order()
+    yield from _before_the_mask()
+    yield from _before_the_bias()
     yield from _dtypes()
 
 
@@ -75,10 +76,7 @@ def _values() -> Iterator[Fact]:
     )
 
 
-def _order() -> Iterator[Fact]:
-    bias = normal((4, 7), seed=13, spread=8.0)
-    hidden = bias.copy()
-    hidden[:, 2] = -np.inf
+def _before_the_mask() -> Iterator[Fact]:
     yield state(
         "softcap-is-before-a-causal-mask",
         "A hidden pair stays hidden under a cap: the cap is applied before the mask.",
@@ -96,6 +94,12 @@ def _order() -> Iterator[Fact]:
         _wide() | {"mask": array([1, 0, 1, 1, 0, 0, 1], "bool")},
         softcap=2.0,
     )
+
+
+def _before_the_bias() -> Iterator[Fact]:
+    bias = normal((4, 7), seed=13, spread=8.0)
+    hidden = bias.copy()
+    hidden[:, 2] = -np.inf
     yield state(
         "softcap-is-before-the-bias",
         "The cap does not limit the bias.",

@@ -50,13 +50,12 @@ def _without_spare_ids(drawn: str) -> str:
 
 def _axes(width: float, height: float):
     figure = Figure(figsize=(width, height))
-    axes = figure.add_subplot()
-    axes.spines[:].set_visible(False)
-    return figure, axes
+    return figure, figure.add_subplot()
 
 
 def _positions(axes, T: int, S: int) -> None:
     """Label both axes with positions from 0, queries downwards as in a written matrix."""
+    axes.spines[:].set_visible(False)
     axes.set(xlim=(0, S), ylim=(T, 0), aspect="equal", xlabel="key position", ylabel="query position")
     axes.set_xticks(np.arange(S) + 0.5, [str(key) for key in range(S)])
     axes.set_yticks(np.arange(T) + 0.5, [str(query) for query in range(T)])
@@ -75,32 +74,45 @@ def number_colour(colour: Sequence[float]) -> str:
 
 
 def mask_picture(visible: np.ndarray, alt: str) -> str:
-    """Draw a (T, S) mask: visible pairs filled, hidden pairs hatched, so that no colour has to be told apart."""
+    """Draw a (T, S) mask by itself."""
     T, S = visible.shape
     with matplotlib.rc_context(STYLE):
         figure, axes = _axes(0.27 * S + 0.4, 0.27 * T + 0.4)
-        hidden = np.ma.masked_where(visible, np.zeros((T, S)))
-        shown = np.ma.masked_where(~visible, np.zeros((T, S)))
-        axes.pcolor(hidden, facecolor="none", edgecolor=MUTED, hatch="////", linewidth=0.4)
-        axes.pcolor(shown, cmap=ListedColormap([VISIBLE]), edgecolor="#ffffff", linewidth=0.8)
-        _positions(axes, T, S)
+        draw_mask(axes, visible)
         return svg(figure, alt)
+
+
+def draw_mask(axes, visible: np.ndarray) -> None:
+    """Draw a (T, S) mask: visible pairs filled, hidden pairs hatched, so that no colour has to be told apart."""
+    visible = np.asarray(visible, dtype=bool)
+    hidden = np.ma.masked_where(visible, np.zeros(visible.shape))
+    shown = np.ma.masked_where(~visible, np.zeros(visible.shape))
+    axes.pcolor(hidden, facecolor="none", edgecolor=MUTED, hatch="////", linewidth=0.4)
+    axes.pcolor(shown, cmap=ListedColormap([VISIBLE]), edgecolor="#ffffff", linewidth=0.8)
+    _positions(axes, *visible.shape)
 
 
 def weights_picture(weights: np.ndarray, alt: str) -> str:
-    """Draw (T, S) attention weights on cividis from 0 to 1, each cell with its number."""
+    """Draw (T, S) attention weights by themselves, with a colour bar."""
     T, S = weights.shape
-    colours = colormaps["cividis"]
     with matplotlib.rc_context(STYLE):
         figure, axes = _axes(0.5 * S + 0.8, 0.5 * T + 0.6)
-        mesh = axes.pcolor(weights, cmap=colours, vmin=0, vmax=1, edgecolor=MUTED, linewidth=0.4)
-        for (query, key), weight in np.ndenumerate(weights):
-            colour = number_colour(colours(float(weight)))
-            axes.text(key + 0.5, query + 0.5, f"{weight:.2f}", ha="center", va="center", color=colour)
-        _positions(axes, T, S)
+        mesh = draw_weights(axes, weights)
         bar = figure.colorbar(mesh, ax=axes, fraction=0.046, ticks=[0, 0.5, 1], label="weight")
         bar.outline.set_visible(False)
         return svg(figure, alt)
+
+
+def draw_weights(axes, weights: np.ndarray):
+    """Draw (T, S) attention weights on cividis from 0 to 1, each cell with its number up to 8 x 8; give the mesh."""
+    weights, colours = np.asarray(weights, dtype=float), colormaps["cividis"]
+    mesh = axes.pcolor(weights, cmap=colours, vmin=0, vmax=1, edgecolor=MUTED, linewidth=0.4)
+    if max(weights.shape) <= 8:
+        for (query, key), weight in np.ndenumerate(weights):
+            colour = number_colour(colours(float(weight)))
+            axes.text(key + 0.5, query + 0.5, f"{weight:.2f}", ha="center", va="center", color=colour)
+    _positions(axes, *weights.shape)
+    return mesh
 
 
 def distribution_picture(ratios: dict[str, list[float]], alt: str) -> str:

@@ -1,0 +1,6 @@
+"""Speed and memory of the implementations and their peers, measured side by side in one run.
+
+Each contestant has a process of its own with its own threads. The processes take turns, round by round, and a ratio is
+that of two neighbours in one round; what is shown is the median over the rounds. The first call, which compiles, is
+shown apart. Nobody is measured whose output is not within the error budget of the oracle.
+"""

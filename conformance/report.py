@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from conformance import tally
+from conformance import explain, tally
 from conformance.contract import CLAUSES
 from conformance.loading import Case
 from conformance.results import Result
@@ -132,6 +132,8 @@ def failure(result: Result, case: Case, flags: dict[str, dict]) -> Panel:
     lines += [Text.assemble((clause, "bold"), f" {CLAUSES[clause]}") for clause in case.clauses]
     lines += [Text.assemble(("catches ", "dim"), _bug(flag, flags)) for flag in case.flags]
     lines += [Text(f"{result.op}({arguments(case)})", "dim"), Text(result.reason, "red")]
+    if alike := explain.looks_like(result, case):
+        lines.append(Text.assemble(("looks like: ", "dim"), (alike, "yellow")))
     lines.append(Text(reproduce(result), "bold", no_wrap=True, overflow="fold"))
     title = f"[bold red]{result.outcome}[/] {escape(result.backend)} · {escape(result.check)}"
     return Panel(Group(*lines), title=title, title_align="left", border_style="red")

@@ -1,4 +1,4 @@
-"""The command line: python -m conformance run | list | show | grade."""
+"""The command line: python -m conformance run | list | show | grade | mutants."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ Json = Annotated[
     typer.Option("--json", metavar="FILE.jsonl", help="Write the results; several backends: FILE.NAME.jsonl each."),
 ]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="How many processes work at a time.")]
+Full = Annotated[bool, typer.Option("--full", help="Run all checks on each, some minutes, and draw the matrix.")]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first wrong answer.")]
 
 
@@ -122,6 +123,14 @@ def grade(file: Annotated[Path, typer.Argument(help="Your answer, such as docs/e
     findings = grading.grade(answer)
     graded.show(f"{answer.exercise.title}, {answer.framework}", findings, Console())
     raise typer.Exit(grading.EXIT_CODES[graded.together(findings)])
+
+
+@app.command()
+def mutants(full: Full = False) -> None:
+    """Show that the cases reject wrong attentions. Exit code: 0 each one is rejected, 1 one is not."""
+    from conformance.mutants import proving
+
+    raise typer.Exit(0 if proving.show(load_cases(), Console(), full=full) else 1)
 
 
 @contextmanager

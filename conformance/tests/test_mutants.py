@@ -7,7 +7,9 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from conformance import __main__ as command_line
 from conformance.judging import judge
 from conformance.loading import Case, checks, load_cases, load_flags
 from conformance.mutants import Altered, mutants, proving
@@ -76,3 +78,9 @@ def test_the_matrix_has_a_column_for_each_file(console):
     text = console.file.getvalue()
     assert "scale: rejects 1 mutants, 1 of them alone" in text
     assert "heads: rejects 0 mutants, 0 of them alone" in text
+
+
+@pytest.mark.parametrize(("rejected", "code"), [(True, 0), (False, 1)])
+def test_the_command_ends_with_1_when_a_mutant_is_not_rejected(monkeypatch, rejected, code):
+    monkeypatch.setattr(proving, "show", lambda cases, console, full: rejected)
+    assert CliRunner().invoke(command_line.app, ["mutants"]).exit_code == code

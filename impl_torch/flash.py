@@ -52,6 +52,7 @@ def flash_attention(
     Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
+    The gradient takes the same tiles, twice differentiable but not in forward mode; torch.compile unrolls them.
     Raises what `attention` raises, and ValueError for a tile size < 1.
     Source: Dao et al. 2022, "FlashAttention", algorithm 1; Milakov and Gimelshein 2018, algorithm 3.
     """

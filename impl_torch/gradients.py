@@ -5,6 +5,7 @@ It is left to torch.func.vjp.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -69,5 +70,9 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
         return out
 
     _, pull_back = torch.func.vjp(output, q, k, v, *(() if bias is None else (bias,)))
-    dq, dk, dv, *dbias = pull_back(d_out)
+    kind = q.device.type
+    # torch: autocast would round the products of the gradient, which autograd makes.
+    exact = torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
+    with exact:
+        dq, dk, dv, *dbias = pull_back(d_out)
     return Gradients(dq, dk, dv, *(dbias or [None]))

@@ -106,8 +106,8 @@ class Plain:
         """Weights that an implementation may find again as exp(logit - lse)."""
         return weights
 
-    def log_sum(self, top: Any, whole: Any) -> Any:
-        """The log of the softmax denominator, where ``whole`` is its sum with ``top`` taken out."""
+    def log_sum(self, logits: list[Any], top: Any, whole: Any) -> Any:
+        """The log of the softmax denominator of the logits, where ``whole`` is its sum with ``top`` taken out."""
         return top + self._log(whole)
 
     def either(self, one: Any, other: Any) -> Any:

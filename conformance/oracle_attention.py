@@ -85,7 +85,7 @@ def softmax(logits: list[Any], arithmetic: Plain) -> tuple[list[Any], Any]:
         return [arithmetic.number(math.nan)] * len(logits), arithmetic.number(math.nan)
     terms = arithmetic.exponentials(logits, top)
     whole = arithmetic.total(terms)
-    return arithmetic.shares(terms, whole), arithmetic.log_sum(top, whole)
+    return arithmetic.shares(terms, whole), arithmetic.log_sum(logits, top, whole)
 
 
 def blend(problem: Problem, at: Index, keys: list[int], weights: list[Any]) -> list[Any]:

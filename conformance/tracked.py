@@ -127,10 +127,12 @@ class Following(Plain):
             again.append(self._with(weight.value, weight.error + rounding(weight.value, self.format, roundings)))
         return again
 
-    def log_sum(self, top: Any, whole: Tracked) -> Tracked:
-        value = self._exact.log_sum(top, whole.value)
+    def log_sum(self, logits: list[Tracked], top: Any, whole: Tracked) -> Tracked:
+        value = self._exact.log_sum([logit.value for logit in logits], top, whole.value)
         log = rounding(value - top, self.format, ulps(ULPS["log"]))
-        return self._with(value, whole.error / least_sum(whole) + log + rounding(value, self.format, 1 + BASE_TWO))
+        # The sum relative to the top never shows that the top itself is off: where that is much, it counts alone.
+        carried = max(whole.error / least_sum(whole), moved_log_sum(logits, top))
+        return self._with(value, carried + log + rounding(value, self.format, 1 + BASE_TWO))
 
     def either(self, one: Tracked, other: Tracked) -> Tracked:
         return self._with(one.value, max(one.error, other.error))
@@ -185,6 +187,18 @@ def least_sum(whole: Tracked) -> float:
 def product_error(one: Tracked, other: Tracked) -> float:
     """How far the exact product of two inexact numbers can be from that of their values."""
     return size(one.value) * other.error + size(other.value) * one.error + one.error * other.error
+
+
+def moved_log_sum(logits: list[Tracked], top: Any) -> float:
+    """How far log(sum(exp(logits))) moves when each logit moves by its error, up or down."""
+    places = [(float(logit.value - top), logit.error) for logit in logits]
+
+    def log_sum(direction: int) -> float:
+        moved = [x + direction * error for x, error in places]
+        highest = max(moved)
+        return highest + math.log(sum(math.exp(x - highest) for x in moved))
+
+    return max(log_sum(1) - log_sum(0), log_sum(0) - log_sum(-1))
 
 
 def exponent_spread(x: float, error: float) -> float:

@@ -267,11 +267,14 @@ class Not(Mask):
         return f"~{operand(self.rule)}"
 
 
-# jax: rules are pytrees; arrays, and rules inside of rules, are traced, plain numbers are static (D7).
+# jax: rules are pytrees; arrays, and rules inside of rules, are traced, plain numbers are static (D7). Not by
+# register_dataclass: jit would take prefix(1) for chunked(1), as it compares the numbers without their class.
 for rule in (Causal, Window, Prefix, Dilated, Chunked):
-    jax.tree_util.register_dataclass(rule, data_fields=[], meta_fields=[f.name for f in fields(rule)])
+    jax.tree_util.register_static(rule)
 for rule in (Padding, Segments, And, Or, Not):
-    jax.tree_util.register_dataclass(rule, data_fields=[f.name for f in fields(rule)], meta_fields=[])
+    jax.tree_util.register_pytree_node(
+        rule, lambda x: ([getattr(x, f.name) for f in fields(x)], None), lambda _, parts, rule=rule: rule(*parts)
+    )
 
 
 # --- what the rules share --------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ The exercises are folders of docs/exercises; grading.exercise says what is in on
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import cache
 
 from conformance.grading import breaking, implement, predict
 from conformance.grading.exercise import Break, Catch, Predict, Task
@@ -20,8 +20,11 @@ EXIT_CODES = {RIGHT: 0, WRONG: 1, NOT_STARTED: 3}
 
 def grade(answer: Submission) -> list[Finding]:
     """Judge every task of the exercise that the file answers."""
-    cases = load_cases()
+    cases = _cases()
     return [_grade(task, answer, cases) for task in answer.exercise.tasks]
+
+
+_cases = cache(load_cases)
 
 
 def _grade(task: Task, answer: Submission, cases: list[Case]) -> Finding:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from conformance.adapter import find
+from conformance.asking import Answer
 from conformance.budget import expected
 from conformance.compare import Verdict, compare
 from conformance.grading.exercise import Break, Catch
@@ -29,6 +30,7 @@ GENERAL = (
     "rows-sum-to-1",
     "hidden-weights-are-0",
     "empty-rows-are-0",
+    "hidden-changes-nothing",
 )
 
 
@@ -46,7 +48,7 @@ def break_(task: Break, submission: Submission) -> Finding:
         if is_unwritten(error, submission.path):
             return not_started(task.function, task.asks)
         return _wrong(task, submission, f"it raises {told(error, submission.path)}", "runs")
-    given = returned if isinstance(returned, tuple) else (returned,)
+    given = tuple(returned) if isinstance(returned, (tuple, list)) else ()
     if problem := _unfit(task, submission.framework, given):
         return _wrong(task, submission, problem, "is-an-input")
     return _tried(task, submission, _arrays(task, submission.framework, given))
@@ -56,12 +58,14 @@ def _unfit(task: Break, framework: str, given: tuple[Any, ...]) -> str | None:
     """Say why this cannot be the input, or None if it can."""
     own = ARRAYS[framework]()
     if len(given) != len(task.arguments):
-        return f"it returns {len(given)} values; it has to return {', '.join(task.arguments)}"
+        return f"it has to return {', '.join(task.arguments)}, and returns {len(given)} of them"
     for name, value in zip(task.arguments, given, strict=True):
         if not own.is_own(value):
             return f"{name} is a {type(value).__name__}; it has to be an array of {framework}"
         if np.prod(value.shape) > LARGEST:
             return f"{name} has the shape {tuple(value.shape)}; a smaller input will do, of at most {LARGEST} numbers"
+        if task.finite and not np.isfinite(own.to_numpy(value)).all():
+            return f"{name} holds NaN or an infinity; find numbers"
     return None
 
 
@@ -116,13 +120,18 @@ def catch(task: Catch, submission: Submission, cases: Sequence[Case]) -> Finding
 def caught_by_property(wanted: Property, backend: Altered, cases: Sequence[Case]) -> str | None:
     """Say on which case of attention the backend lacks the property, or None."""
     for case in cases:
-        if case.op != "attention" or case.dtype != "float32" or case.verdict != "valid":
-            continue
-        answer = answered(backend, case.op, case.arrays | case.options, OUTPUTS)
-        trial = Trial(case, OUTPUTS, answer, lambda arrays: answer)
-        if not answer.raised and (verdict := wanted.breaks(trial)) is not None:
-            return f"{case.id}: {verdict.message}"
+        if case.op == "attention" and case.dtype == "float32" and case.verdict == "valid":
+            trial = _trial(case, backend)
+            if not trial.answer.raised and (verdict := wanted.breaks(trial)) is not None:
+                return f"{case.id}: {verdict.message}"
     return None
+
+
+def _trial(case: Case, backend: Altered) -> Trial:
+    def ask(arrays: dict[str, np.ndarray]) -> Answer:
+        return answered(backend, case.op, arrays | case.options, OUTPUTS)
+
+    return Trial(case, OUTPUTS, ask(case.arrays), ask)
 
 
 def caught_by_case(case: Case, backend: Altered) -> str | None:

@@ -80,7 +80,8 @@ class Break:
     """Find an input on which the function `wrong` of given_FRAMEWORK.py is wrong.
 
     The learner's function takes nothing and returns `arguments`, arrays of the operation. `copies` names arrays that
-    the operation needs and that do not matter here, with those in whose place they stand.
+    the operation needs and that do not matter here, with those in whose place they stand. `finite`: NaN and infinities
+    are no answer.
     """
 
     function: str
@@ -91,6 +92,7 @@ class Break:
     returns: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)
+    finite: bool = False
     hint: str = ""
     section: str = ""
 
@@ -125,8 +127,9 @@ def load(folder: Path) -> Exercise:
     path = folder / "exercise.toml"
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        tasks = [_record(KINDS[kind], table) for kind in KINDS for table in content.pop(kind, ())]
-        return _record(Exercise, content | {"folder": folder, "tasks": tasks})
+        tasks = [_record(KINDS[kind], table) for kind in content if kind in KINDS for table in content[kind]]
+        about = {name: value for name, value in content.items() if name not in KINDS}
+        return _record(Exercise, about | {"folder": folder, "tasks": tasks})
     except (tomllib.TOMLDecodeError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -143,7 +146,7 @@ def _record(kind: type, table: dict[str, Any]) -> Any:
 def chosen(task: Implement, cases: Sequence[Case]) -> list[Case]:
     """Give the cases that judge the function, the smallest first. Raises ValueError for an unknown or unfit id."""
     named = {*task.cases, *(name for demand in task.properties for name in demand.cases)}
-    found = [case for case in cases if case.id in named or _is_tagged(task, case) and _fits(task, case)]
+    found = [case for case in cases if case.id in named or (_is_tagged(task, case) and _fits(task, case))]
     if missing := sorted(named - {case.id for case in found if _fits(task, case)}):
         raise ValueError(f"{task.function}: these are no cases for it: {', '.join(missing)}")
     return sorted(found, key=size)

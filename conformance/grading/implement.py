@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from conformance.loading import Case
 
 FIRST = ("returns-arrays", "dtype-kept", "has-the-shape", "inputs-unchanged")
 LAST = ("values",)
-SMALL = 12  # an array of so many numbers is printed, a larger one is told by its shape
+SMALL = 8  # an array of so many numbers is printed, a larger one is told by its shape
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ def _broken(task: Implement, submission: Submission, attempts: Sequence[Attempt]
         if attempt.error:
             yield _raises(task, submission, attempt)
     for demand in demands(task):
-        for attempt in attempts:
-            if (verdict := _verdict(demand, attempt.trial)) is not None:
-                yield _lacks(task, submission, demand, attempt.trial, verdict)
+        for trial in (attempt.trial for attempt in attempts if _tells(task, demand, attempt.trial.case)):
+            if (verdict := _verdict(demand, trial)) is not None:
+                yield _lacks(task, submission, demand, trial, verdict)
 
 
 def demands(task: Implement) -> list[Demand]:
@@ -62,12 +62,17 @@ def demands(task: Implement) -> list[Demand]:
     return [*(general[name] for name in FIRST), *middle, *(general[name] for name in LAST)]
 
 
+def _tells(task: Implement, demand: Demand, case: Case) -> bool:
+    """Tell whether the case shows the property; the cases of one demand are left to it and to the general ones."""
+    if demand.cases or demand.name in (*FIRST, *LAST):
+        return not demand.cases or case.id in demand.cases
+    return case.id in task.cases or all(case.id not in other.cases for other in task.properties)
+
+
 def _verdict(demand: Demand, trial: Trial) -> Verdict | None:
-    """Give the verdict of a trial that lacks the property; None if it has it, or does not tell."""
+    """Give the verdict of a trial that lacks the property, None if it has it."""
     if not demand.cases:
         return PROPERTIES[demand.name].breaks(trial)
-    if trial.case.id not in demand.cases:
-        return None
     return next((verdict for verdict in trial.verdicts(demand.outputs) if not verdict.ok), None)
 
 
@@ -99,9 +104,15 @@ def named(case: Case) -> dict[str, Any]:
     """Everything that a case gives, by name; a mask gives the positions i and j of its pairs and its rule's numbers."""
     given = case.arrays | case.options
     if case.op == "mask_array":
-        i, j = np.indices((case.options["T"], case.options["S"]), dtype=np.int32)
+        i, j = np.indices((case.options["T"], case.options["S"]))
         given |= {"i": i, "j": j} | _numbers(case.options["mask"])
-    return given
+    return {name: _narrowed(value) for name, value in given.items()}
+
+
+def _narrowed(value: Any) -> Any:
+    """Integers of 32 bits: those of 64 are not what JAX has, unless it is told to."""
+    is_wide = isinstance(value, np.ndarray) and value.dtype == np.int64
+    return value.astype(np.int32) if is_wide else value
 
 
 def _numbers(rule: dict[str, Any]) -> dict[str, int]:
@@ -123,12 +134,11 @@ def _raises(task: Implement, submission: Submission, attempt: Attempt) -> Findin
 
 
 def _lacks(task: Implement, submission: Submission, demand: Demand, trial: Trial, verdict: Verdict) -> Finding:
-    clause = trial.case.clauses[0] if demand.cases else PROPERTIES[demand.name].clause
+    of_the_case = demand.cases or demand.name in LAST
+    clause = trial.case.clauses[0] if of_the_case else PROPERTIES[demand.name].clause
     notes = (*_input(task, trial.case), ("found", verdict.message), *_pictures(trial, verdict))
     said = f"{demand.name}: {demand.says or PROPERTIES[demand.name].says}"
-    return Finding(
-        task.function, WRONG, said, demand.name, (*notes, *advice(submission.exercise.page, demand, clause))
-    )
+    return Finding(task.function, WRONG, said, demand.name, (*notes, *advice(submission.exercise.page, demand, clause)))
 
 
 def _input(task: Implement, case: Case) -> Iterator[tuple[str, str]]:
@@ -142,7 +152,8 @@ def _shown(value: Any) -> str:
         return f"= {value}"
     if value.size > SMALL:
         return str(value.shape)
-    return f"{value.shape} = {np.array2string(value, separator=', ', precision=4, floatmode='maxprec')}".replace("\n", "")
+    numbers = np.array2string(value, separator=", ", precision=4, floatmode="maxprec")
+    return f"{value.shape} = {' '.join(numbers.split())}"
 
 
 def _pictures(trial: Trial, verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -160,4 +171,4 @@ def _checked(task: Implement, attempts: Sequence[Attempt]) -> str:
     given = named(attempts[-1].trial.case)
     shapes = ", ".join(f"{name} {np.shape(given[name])}" for name in task.arguments if np.shape(given.get(name)))
     names = ", ".join(demand.name for demand in demands(task))
-    return f"{len(attempts)} inputs, up to {shapes}, have every property: {names}"
+    return f"checked on inputs up to {shapes}: {names}"

@@ -113,7 +113,9 @@ class Written:
 
     explains = refuses = False
 
-    def __init__(self, framework: str, function: Callable, arguments: tuple[str, ...], returns: tuple[str, ...]) -> None:
+    def __init__(
+        self, framework: str, function: Callable, arguments: tuple[str, ...], returns: tuple[str, ...]
+    ) -> None:
         self.name, self.function = framework, function
         self.arguments, self.returns = arguments, returns
         self.error: BaseException | None = None

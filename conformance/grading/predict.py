@@ -29,7 +29,7 @@ def grade(task: Predict, submission: Submission) -> Finding:
     if problem := _problem(task, guess, value):
         notes = (("asked", task.asks), *advice(submission.exercise.page, task))
         return Finding(task.name, WRONG, f"{problem}{within}", "prediction", notes)
-    return Finding(task.name, RIGHT, f"predicted {guess!r}, computed {_shown(value)}{within}")
+    return Finding(task.name, RIGHT, f"predicted {_shown(guess)}, computed {_shown(value)}{within}")
 
 
 def _problem(task: Predict, guess: Any, value: Any) -> str | None:
@@ -38,7 +38,7 @@ def _problem(task: Predict, guess: Any, value: Any) -> str | None:
         return f"predicted {guess!r}, which has to be one of {', '.join(map(repr, task.choices))}"
     if agrees(guess, value, task.tolerance):
         return None
-    return f"predicted {guess!r}, computed {_shown(value)}"
+    return f"predicted {_shown(guess)}, computed {_shown(value)}"
 
 
 def agrees(guess: Any, value: Any, tolerance: float) -> bool:

@@ -109,7 +109,7 @@ def hidden_changes_nothing(trial: Trial) -> Verdict | None:
 
 @_property("F2")
 def values(trial: Trial) -> Verdict | None:
-    """Its outputs are those of the definition, up to rounding."""
+    """Its outputs are those of the definition, as far as rounding allows."""
     return next((verdict for verdict in trial.verdicts() if not verdict.ok), None)
 
 
@@ -137,7 +137,7 @@ def hidden_weights_are_0(trial: Trial) -> Verdict | None:
 def empty_rows_are_0(trial: Trial) -> Verdict | None:
     """A query that sees no key has weights and an output of exactly 0."""
     empty = _hidden(trial).all(axis=-1, keepdims=True)
-    for name in {"weights", "out"} & {*trial.returns}:
+    for name in (name for name in ("weights", "out") if name in trial.returns):
         got = trial.output(name)
         where = np.broadcast_to(empty, got.shape)
         verdict = _off(f"{name} of a query that sees no key", got, 0 * where, 0 * where, where=where)
@@ -216,11 +216,11 @@ def _hidden(trial: Trial) -> np.ndarray:
 
 
 def _off(what: str, got: Any, due: Any, allowed: Any, where: Any = True) -> Verdict | None:
-    """Give the verdict of the first number that is further from what is due than allowed, or not finite."""
+    """Give the verdict of the first number that is further than allowed from the number that is due."""
     with np.errstate(invalid="ignore"):
-        wrong = np.atleast_1d(where & ~(np.abs(got - due) <= allowed))
+        wrong = np.atleast_1d(where & np.isfinite(due) & ~(np.abs(got - due) <= allowed))
     if not wrong.any():
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    numbers = {"index": index, "expected": float(np.atleast_1d(due)[index]), "got": float(np.atleast_1d(got)[index])}
-    return differs("property", f"{what} at {index}: expected {numbers['expected']:.9g}, got {numbers['got']:.9g}", **numbers)
+    a, b = (float(np.broadcast_to(x, wrong.shape)[index]) for x in (due, got))
+    return differs("property", f"{what} at {index}: expected {a:.9g}, got {b:.9g}", index=index, expected=a, got=b)

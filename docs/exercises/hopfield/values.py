@@ -18,8 +18,8 @@ def values(framework: str) -> dict:
         return arrays.to_numpy(state), float(arrays.to_numpy(energy)[0])
 
     course = [run("half", steps)[0] for steps in range(6)]
-    moves = [np.abs(after - before).max() for before, after in zip(course, course[1:], strict=False)]
+    moves = np.abs(np.diff(course, axis=0)).max(axis=-1)
     return {
         "lowest_energy_first": tuple(sorted(states, key=lambda name: run(name, 0)[1])),
-        "steps_to_settle": int(np.argmax(np.array(moves) <= 1e-3)),
+        "steps_to_settle": int(np.argmax(moves <= 1e-3)),
     }

@@ -9,12 +9,4 @@ def merge(out0, lse0, out1, lse1):
     top = np.where(top == -np.inf, 0, top)
     share0, share1 = np.exp(lse0 - top), np.exp(lse1 - top)
     total = share0 + share1
-    divisor = np.where(total == 0, 1, total)
-    out = weighed(share0 / divisor, out0) + weighed(share1 / divisor, out1)
     return (out0 + out1) / 2, top + np.log(total)
-
-
-def weighed(share, out):
-    """share (*B, T) times out (*B, T, Dv), and 0 where the share is 0, whatever stands in out."""
-    share = share[..., None]
-    return np.where(share == 0, 0, share * out)

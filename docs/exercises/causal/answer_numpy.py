@@ -1,0 +1,24 @@
+"""Causal masking: find the leaks of the three functions in given_numpy.py.
+
+Each function below takes nothing and returns float32 arrays q (*B, T, D), k (*B, S, D), v (*B, S, Dv) of at most 128
+numbers. Attention itself, with is_causal=True, has to be right on them, and the function in given_numpy.py wrong.
+"""
+
+import numpy as np
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def other_sizes() -> Arrays:
+    """Give finite q, k, v on which lower_right lets a query see what comes after it."""
+    raise NotImplementedError
+
+
+def low_scores() -> Arrays:
+    """Give finite q, k, v on which low_fill lets a query see what comes after it."""
+    raise NotImplementedError
+
+
+def bad_future() -> Arrays:
+    """Give q, k, v on which zero_times lets a query see what comes after it."""
+    raise NotImplementedError

@@ -25,28 +25,30 @@ class Exercise(SphinxDirective):
             raise self.error(f"the exercise {name} lacks {', '.join(missing)}")
         task = nodes.container(classes=["exercise"])
         self.state.nested_parse(self.content, self.content_offset, task)
-        task += self.parse_text_to_nodes(checking(name) + answer(name))
+        given = list((Path(self.env.srcdir) / "exercises" / name).glob("given_*.py"))
+        task += self.parse_text_to_nodes(checking(name, given=bool(given)) + answer(name))
         return [task]
 
 
-def checking(name: str) -> str:
-    """Give, as Markdown, the file that a reader fills in and the command that checks it."""
-    return "Fill in the file and check it, from the folder of the repository:\n\n" + tabs(
-        {
-            key: f"```{{literalinclude}} /exercises/{name}/answer_{key}.py\n:language: python\n"
-            f":caption: docs/exercises/{name}/answer_{key}.py\n```\n\n"
-            f"```sh\npython -m conformance grade docs/exercises/{name}/answer_{key}.py\n```\n"
-            for key in FRAMEWORKS
-        }
-    )
+def checking(name: str, given: bool) -> str:
+    """Give, as Markdown, the file that a reader fills in, what it is about, and the command that checks it."""
+    kinds = ("given", "answer") if given else ("answer",)
+    files = {key: "".join(included(name, f"{kind}_{key}.py") for kind in kinds) for key in FRAMEWORKS}
+    command = "```sh\npython -m conformance grade docs/exercises/{}/answer_{}.py\n```\n"
+    said = "Fill in the file `answer_….py` and check it, from the folder of the repository:\n\n"
+    return said + tabs({key: files[key] + command.format(name, key) for key in FRAMEWORKS})
 
 
 def answer(name: str) -> str:
     """Give, as Markdown, the worked answer, folded."""
-    worked = {
-        key: f"```{{literalinclude}} /exercises/{name}/worked_{key}.py\n:language: python\n```\n" for key in FRAMEWORKS
-    }
+    worked = {key: included(name, f"worked_{key}.py") for key in FRAMEWORKS}
     return f"::::::{{dropdown}} A worked answer\n{tabs(worked)}::::::\n"
+
+
+def included(name: str, file: str) -> str:
+    """Give, as Markdown, a file of the exercise with its path."""
+    path = f"exercises/{name}/{file}"
+    return f"```{{literalinclude}} /{path}\n:language: python\n:caption: docs/{path}\n```\n\n"
 
 
 def tabs(content: dict[str, str]) -> str:

@@ -33,6 +33,13 @@ def test_it_shows_task_file_command_and_answer(build, exercise):
     assert "<details" in built.page
 
 
+def test_what_is_given_is_shown_above_the_answer(build, exercise):
+    for name in FRAMEWORKS:
+        (exercise / f"given_{name}.py").write_text(f"def given_{name}(a, b): return a - b\n")
+    page = build(TASK).page
+    assert page.index("docs/exercises/adding/given_jax.py") < page.index("docs/exercises/adding/answer_jax.py")
+
+
 def test_a_missing_file_stops_the_build(build, exercise):
     (exercise / "worked_jax.py").unlink()
     built = build(TASK)

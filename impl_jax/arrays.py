@@ -57,9 +57,17 @@ def operand(x):
     return x if x is None or is_array(x) else float(x)
 
 
+@jax.custom_jvp
 def product(a, b):
-    """a @ b in the full precision of its dtype (A3)."""
+    """a @ b in the full precision of its dtype (A3); what is not finite takes no part in the derivative (E2)."""
     return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+
+
+# With a NaN in `a` or `b` the usual derivative would reach entries that have no part in it, as 0 * NaN.
+product.defjvps(
+    lambda da, _, a, b: jnp.matmul(da, finite_part(b)[0], precision=lax.Precision.HIGHEST),
+    lambda db, _, a, b: jnp.matmul(finite_part(a)[0], db, precision=lax.Precision.HIGHEST),
+)
 
 
 def finite_part(x):

@@ -85,10 +85,10 @@ def compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, 
     visible = jnp.broadcast_to(visibility(mask, rule, bias, jnp.arange(shape[-2]), jnp.arange(shape[-1])), shape)
 
     scores = scaled_scores(q, k, default_scale(scale, q))
-    capped = cap(guard(scores, visible), guard(softcap, visible))
+    counted = visible & jnp.isfinite(scores)  # jax: 0 * NaN would reach the gradient of the softcap
+    capped = cap(guard(scores, counted), guard(softcap, counted))
     biased = capped if bias is None else capped + bias
-    # jax: the barrier keeps the maximum and exp from each computing the scores anew, with other roundings.
-    masked = lax.optimization_barrier(jnp.where(visible, biased, -jnp.inf))
+    masked = jnp.where(visible, biased, -jnp.inf)
     weights, lse = softmax(masked, visible, sinks)
     out = blend(weights, v, visible)
     return Steps(scores, capped, biased, masked, weights, lse, out), visible
@@ -118,23 +118,9 @@ def scaled_scores(q, k, scale):
 
     The scale goes onto the queries, so that no product grows larger than the score itself.
     """
-
-    def plain(q, k, scale):
-        return product(q * scale, k.mT)
-
-    @jax.custom_jvp
-    def scores(q, k, scale):
-        q, k = (jnp.where(jnp.isfinite(x), x, jnp.nan) for x in (q, k))
-        return plain(q, k, scale)
-
-    @scores.defjvp
-    def derivative(primals, tangents):
-        # jax: at the finite parts, for 0 * NaN would reach the gradients of other pairs (E2).
-        q, k, scale = primals
-        _, tangent = jax.jvp(plain, (finite_part(q)[0], finite_part(k)[0], scale), tangents)
-        return scores(q, k, scale), tangent
-
-    return scores(q, k, scale)
+    (q, q_broken), (k, k_broken) = finite_part(q), finite_part(k)
+    # jax: put back as NaN, which the product itself carries to its pairs and its derivative leaves alone.
+    return product(jnp.where(q_broken, jnp.nan, q * scale), jnp.where(k_broken, jnp.nan, k).mT)
 
 
 def cap(scores, softcap):
@@ -159,6 +145,6 @@ def blend(weights, v, visible):
         return jnp.where(reached, jnp.nan, 0).astype(v.dtype)
 
     # jax: a branch spares the second product, but takes longer to compile than a small product to compute.
-    if blended.size * v.shape[-2] <= SMALL:
-        return blended + spoilt()
-    return blended + lax.cond(broken.any(), spoilt, lambda: jnp.zeros_like(blended))
+    small = blended.size * v.shape[-2] <= SMALL
+    blended += spoilt() if small else lax.cond(broken.any(), spoilt, lambda: jnp.zeros_like(blended))
+    return guard(blended, jnp.isfinite(blended))  # jax: a row that is lost gives nothing to any gradient

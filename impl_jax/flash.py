@@ -159,10 +159,10 @@ def masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols):
     """Scores of one tile after scale, softcap, bias and mask, and which pairs are visible (C1 to C4)."""
     scores = scaled_scores(part(q, rows), part(k, cols), scale)
     visible = jnp.broadcast_to(visibility(mask, rule, bias, rows, cols), scores.shape)
-    capped = cap(guard(scores, visible), guard(softcap, visible))
+    counted = visible & jnp.isfinite(scores)  # jax: 0 * NaN would reach the gradient of the softcap
+    capped = cap(guard(scores, counted), guard(softcap, counted))
     biased = capped if bias is None else capped + cut(bias, rows, cols)
-    # jax: the barrier keeps the maximum and exp from each computing the scores anew, with other roundings.
-    return lax.optimization_barrier(jnp.where(visible, biased, -jnp.inf)), visible
+    return jnp.where(visible, biased, -jnp.inf), visible
 
 
 def start(q, v, sinks):
@@ -187,7 +187,9 @@ def extend(state, masked, visible, v):
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
-    return state.acc / divisor, lse[..., 0]
+    # jax: divided where that gives a number, so that a row that is lost gives nothing to any gradient.
+    whole = divisor > 0
+    return jnp.where(whole, state.acc / jnp.where(whole, divisor, 1), jnp.nan), lse[..., 0]
 
 
 @jax.jit

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from . import checks
-from .arrays import compute_dtype, finite_part, operand, product
+from .arrays import compute_dtype, finite_part, guard, operand, product
 from .attention import blend, compute_steps, scaled_scores
 from .flash import part, tiles
 from .masks import split_mask, visibility
@@ -177,35 +177,25 @@ def keys_in_block(query, metric):
 
 def compare(query, keys, metric):
     """How near each key is to each query (*B, T, S), larger is nearer."""
-
-    def plain(query, keys):
-        if metric == "euclidean":
-            square = ((query[..., :, None, :] - keys[..., None, :, :]) ** 2).sum(axis=-1)
-            # jax: the root of 0 is left out, for its slope is infinite.
-            return -jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))
-        if metric == "cosine":
-            query, keys = unit(query), unit(keys)
-        return product(query, keys.mT)
-
-    @jax.custom_jvp
-    def nearness(query, keys):
-        return plain(query, keys)
-
-    @nearness.defjvp
-    def derivative(primals, tangents):
-        # jax: at the finite parts, for 0 * NaN would reach the gradients of other pairs (E2).
-        _, tangent = jax.jvp(plain, [finite_part(x)[0] for x in primals], tangents)
-        return nearness(*primals), tangent
-
-    return nearness(query, keys)
+    if metric == "euclidean":
+        difference = query[..., :, None, :] - keys[..., None, :, :]
+        square = (guard(difference, jnp.isfinite(difference)) ** 2).sum(axis=-1)
+        # jax: the root of 0 is left out, for its slope is infinite.
+        return -jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))
+    if metric == "cosine":
+        query, keys = unit(query), unit(keys)
+    return product(query, keys.mT)
 
 
 def unit(x):
     """Vectors of length 1 (..., D); zeros stay zeros. The largest entry is divided out first: no square overflows."""
+    x, broken = finite_part(x)
     peak = lax.stop_gradient(jnp.abs(x).max(axis=-1, keepdims=True))
     x = x / jnp.where(peak == 0, 1, peak)
     square = (x * x).sum(axis=-1, keepdims=True)
-    return x / jnp.sqrt(jnp.where(square == 0, 1, square))  # jax: 1 before the root, whose slope at 0 is infinite
+    # jax: 1 before the root, whose slope at 0 is infinite; NaN last, so that it reaches no gradient.
+    length = jnp.sqrt(jnp.where(square == 0, 1, square))
+    return jnp.where(broken.any(axis=-1, keepdims=True), jnp.nan, x / length)
 
 
 def energy_and_weights(state, patterns, beta):

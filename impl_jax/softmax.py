@@ -9,6 +9,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
+from .arrays import guard
+
 
 def softmax(masked, visible, sinks=None):
     """Weights and log-denominator of each row, over its visible keys alone (E1, E4).
@@ -26,7 +28,7 @@ def softmax(masked, visible, sinks=None):
     numerators = exponentials(masked, visible, top)
     total = numerators.sum(axis=-1, keepdims=True)
     if sinks is not None:
-        total = total + jnp.exp(sinks - shift(top))
+        total = total + exponentials(sinks, True, top)
     divisor, lse = close(top, total, found)
     weights = jnp.where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
     return weights, lse[..., 0]
@@ -45,7 +47,12 @@ def shift(top):
 
 def exponentials(masked, visible, top):
     """exp(score - top) at the visible pairs, exactly 0 at the hidden ones."""
-    return jnp.where(visible, jnp.exp(masked - shift(top)), 0)
+    # jax: XLA may compute `masked` anew here, with another rounding, or subtract from a product that it never rounds.
+    # With huge scores that is noise where 0 is due: nothing may exceed the top, and the derivative does not notice.
+    excess = masked - lax.stop_gradient(masked)
+    shifted = jnp.where(masked <= top, masked, top + excess) - shift(top)
+    # jax: a row that is lost gives nothing to any gradient; 0 * NaN would reach the keys that it sees.
+    return jnp.where(visible, jnp.exp(guard(shifted, jnp.isfinite(shifted))), 0)
 
 
 def close(top, total, found):

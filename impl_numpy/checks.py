@@ -111,7 +111,7 @@ def mask_type(name, mask):
         )
     if not (arrays.is_boolean(mask) or arrays.is_integer(mask) or arrays.is_floating(mask)):
         raise TypeError(f"{name} has dtype {arrays.dtype_name(mask)}; legal are booleans, integers and real numbers")
-    if arrays.is_traced(mask) and arrays.is_floating(mask):
+    if arrays.is_floating(mask) and arrays.is_traced(mask):
         raise TypeError(
             f"{name} has dtype {arrays.dtype_name(mask)}, and under tracing its values cannot be seen; legal are "
             f"booleans and integers: pass {name} != 0 for a mask of 0 and 1, or bias= for numbers added to the scores"

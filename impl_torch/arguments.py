@@ -82,8 +82,7 @@ def number(name, x, positive=False):
         raise TypeError(f"{name} must be a real number or an array without axes, got {x!r} of type {type(x).__name__}")
     if arrays.is_traced(x):
         return
-    x = x.detach() if scalar else x  # torch: a number is not asked for while it has a gradient
-    if not math.isfinite(x):
+    if not -math.inf < x < math.inf:  # torch: compile does not know math.isfinite of a number that varies
         raise ValueError(f"{name} must be finite, got {float(x)}")
     if positive and not x > 0:
         raise ValueError(f"{name} must be > 0, got {float(x)}")

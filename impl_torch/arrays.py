@@ -80,7 +80,7 @@ def product(a, b):
     if kind != "cpu" or a.ndim == 2:
         return a @ b
 
-    def even(x):
+    def aligned(x):
         """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
 
         MKL rounds otherwise where it begins elsewhere, and an element alone begins elsewhere than in a batch (F3).
@@ -88,7 +88,7 @@ def product(a, b):
         missing = -x.shape[-2] % (64 // x.element_size())
         return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
 
-    return (even(a) @ even(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
+    return (aligned(a) @ aligned(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
 
 
 def finite_part(x):

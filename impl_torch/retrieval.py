@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import checks
-from .arrays import compute_dtype, operand, product
+from .arrays import compute_dtype, is_array, operand, product
 from .attention import blend, compute_steps, scaled_scores
 from .flash import part, tiles
 from .masks import split_mask, visibility
@@ -126,7 +126,9 @@ def search_core(shape, query, keys, k, mask, metric):
 def recall_core(state, patterns, beta, steps):
     """What `recall` returns for checked arguments."""
     dtype = state.dtype
-    state, patterns = state.to(compute_dtype(state)), patterns.to(compute_dtype(state))
+    # torch: copied, since with no step to take the input itself would be returned.
+    state, patterns = state.to(compute_dtype(state), copy=True), patterns.to(compute_dtype(state))
+    beta = beta.to(state) if is_array(beta) else beta
     energies = []
     for _ in range(steps):
         energy, weights = energy_and_weights(state, patterns, beta)
@@ -168,7 +170,7 @@ def keys_in_block(query, metric):
 def compare(query, keys, metric):
     """How near each key is to each query (*B, T, S), larger is nearer."""
     if metric == "euclidean":
-        return -torch.sqrt(((query[..., :, None, :] - keys[..., None, :, :]) ** 2).sum(dim=-1))
+        return -torch.linalg.vector_norm(query[..., :, None, :] - keys[..., None, :, :], dim=-1)
     if metric == "cosine":
         query, keys = unit(query), unit(keys)
     return product(query, keys.mT)
@@ -176,9 +178,9 @@ def compare(query, keys, metric):
 
 def unit(x):
     """Vectors of length 1 (..., D); zeros stay zeros. The largest entry is divided out first: no square overflows."""
-    peak = x.abs().amax(dim=-1, keepdim=True)
+    peak = x.detach().abs().amax(dim=-1, keepdim=True)  # torch: it cancels out of the gradient
     x = x / torch.where(peak == 0, 1, peak)
-    length = torch.sqrt((x * x).sum(dim=-1, keepdim=True))
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return x / torch.where(length == 0, 1, length)
 
 

@@ -267,11 +267,11 @@ class Not(Mask):
         return f"~{operand(self.rule)}"
 
 
-# torch: transforms look into a rule for its arrays once it is registered as a tree; plain numbers are static (D7).
-for rule in (Causal, Window, Prefix, Dilated, Chunked):
-    _pytree.register_pytree_node(rule, lambda x: ([], x), lambda _, x: x)
-for rule in (Padding, Segments, And, Or, Not):
-    _pytree.register_pytree_node(rule, lambda x: (list(vars(x).values()), type(x)), lambda parts, kind: kind(*parts))
+# torch: transforms find the arrays of a rule once it is registered as a tree; plain numbers are static (D7).
+for simple in (Causal, Window, Prefix, Dilated, Chunked):
+    _pytree.register_pytree_node(simple, lambda rule: ([], rule), lambda _, rule: rule)
+for tree in (Padding, Segments, And, Or, Not):
+    _pytree.register_pytree_node(tree, lambda rule: ([*vars(rule).values()], type(rule)), lambda x, kind: kind(*x))
 
 
 # --- what the rules share --------------------------------------------------------------------------------

@@ -258,6 +258,13 @@ def test_compile_takes_one_graph_forward_and_backward(attend):
     assert same(*(torch.autograd.grad(out.sin().sum() + lse.sum(), inputs) for out, lse in (found, expected)))
 
 
+def test_compile_takes_a_scale_and_lengths_that_vary():
+    function = compiled(lambda q, k, scale: impl_torch.attention(q, k, k, scale=scale))
+    for length, scale in ((3, 0.5), (4, 0.7), (6, -2.0), (6, 1)):
+        arrays = normal(2, length, 3), normal(2, length + 1, 3, seed=1), scale
+        assert same(function(*arrays), impl_torch.attention(arrays[0], arrays[1], arrays[1], scale=scale))
+
+
 OTHERS = {
     "retrieve": lambda query, keys: impl_torch.retrieve(query, keys, mask=impl_torch.causal()),
     "retrieve the best": lambda query, keys: impl_torch.retrieve(query, keys, top_k=3),

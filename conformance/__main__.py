@@ -113,7 +113,7 @@ def show(case: Annotated[str, typer.Argument(help="The id of a case, or the name
 
 
 @app.command()
-def grade(file: Annotated[Path, typer.Argument(help="Your answer, such as docs/exercises/heads/answer_numpy.py.")]) -> None:
+def grade(file: Annotated[Path, typer.Argument(help="Like docs/exercises/heads/answer_numpy.py.")]) -> None:
     """Grade the answer to an exercise. Exit code: 0 right, 1 wrong, 2 wrong usage, 3 not started."""
     from conformance import grading
     from conformance.grading import report as graded

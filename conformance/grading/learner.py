@@ -139,8 +139,8 @@ class Written:
         except (Exception, SystemExit) as error:
             self.error = error
             raise RuntimeError(str(error)) from error
-        values = returned if isinstance(returned, tuple) else (returned,)
-        return dict(zip(self.returns, values, strict=False)) if len(values) == len(self.returns) else {}
+        values = returned if isinstance(returned, tuple) and len(returned) <= len(self.returns) else (returned,)
+        return dict(zip(self.returns, values, strict=False))  # what is missing is a verdict of its own
 
 
 def answered(backend: Any, op: str, given: dict[str, Any], returns: tuple[str, ...]) -> Answer:

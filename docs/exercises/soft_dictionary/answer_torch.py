@@ -18,7 +18,7 @@ alpha = ...
 
 
 def look_up(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Look the queries up: the blends of values (*B, T, Dv) and the weights (*B, T, S), softmax(query keys^T / sqrt(D)).
+    """Look the queries up: give blends of values (*B, T, Dv) and weights (*B, T, S), softmax(query keys^T / sqrt(D)).
 
     query (*B, T, D), keys (*B, S, D), values (*B, S, Dv), float32.
     """

@@ -1,0 +1,183 @@
+"""The command that grades: its exit codes, and what it says of an answer that is wrong in each way there is."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from conformance.__main__ import app
+from conformance.compare import Verdict
+from conformance.grading.exercise import load
+from conformance.grading.predict import agrees
+from conformance.grading.properties import PROPERTIES, Trial
+from conformance.grading.report import together
+
+EXERCISES = Path(__file__).parents[2] / "docs" / "exercises"
+RIGHT = "def kv_heads(x, groups):\n    return np.repeat(x, groups, axis=-3)\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write an answer to the exercise `heads` and give its path."""
+
+    def write(text: str, name: str = "mine_numpy.py") -> Path:
+        shutil.copy(EXERCISES / "heads" / "exercise.toml", tmp_path)
+        path = tmp_path / name
+        path.write_text(f"import numpy as np\n{text}", encoding="utf-8")
+        return path
+
+    return write
+
+
+def call(path: Path, code: int) -> str:
+    """Give what is printed; the exit code has to be that one, and there is no traceback."""
+    done = CliRunner().invoke(app, ["grade", str(path)])
+    assert done.exit_code == code, done.output
+    assert "Traceback" not in done.output
+    return done.output
+
+
+def test_a_right_answer_ends_with_0_and_says_what_was_checked(write):
+    text = call(write(RIGHT), 0)
+    assert "checked on inputs up to x (2, 4, 3, 7, 5): returns-arrays, dtype-kept" in text
+    assert text.splitlines()[-1] == "right"
+
+
+def test_a_wrong_answer_ends_with_1_and_says_all_that_helps():
+    lines = [line.strip() for line in call(EXERCISES / "gradients" / "wrong_without_row_sum_numpy.py", 1).splitlines()]
+    name = "gradient-of-one-key-is-zero-in-q-and-k"
+    for line in (
+        "dk-sums-to-0: The sum of dk over the keys is 0: one vector added to every key changes no weight.",
+        "input    q (1, 2) = [[ 2., -1.]], k (1, 2) = [[3., 5.]], v (1, 3) = [[7., 8., 9.]], "
+        "d_out (1, 3) = [[ 1., -2., 4.]]",
+        f"case     {name} (python -m conformance show {name})",
+        "found    the sum of dk over the keys at (0,): expected 0, got 38.1837654",
+    ):
+        assert line in lines
+    assert any(line.startswith("hint     dS = P * (dP") for line in lines)
+    assert any(line.startswith("read on  docs/lessons/gradients.md") and line.endswith("C5") for line in lines)
+
+
+def test_a_stub_ends_with_3(write):
+    text = call(write("def kv_heads(x, groups):\n    raise NotImplementedError\n"), 3)
+    assert text.splitlines()[-1] == "not started"
+
+
+def test_a_wrong_mask_is_drawn_beside_the_right_one():
+    text = call(EXERCISES / "masks_gallery" / "wrong_one_off_each_numpy.py", 1)
+    assert " ".join("expected ##..... ##..... ..##... ..##...".split()) in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("mine.py", RIGHT, "the name has to tell the framework"),
+        ("mine_numpy.py", "def kv_heads(x, groups)\n", "mine_numpy.py, line 2: def kv_heads(x, groups)"),
+        ("mine_numpy.py", "import no_such_module\n", "No module named 'no_such_module'"),
+        ("mine_numpy.py", "raise SystemExit('no')\n", "SystemExit: no (mine_numpy.py, line 2"),
+        ("mine_numpy.py", "1 / 0\n", "ZeroDivisionError: division by zero (mine_numpy.py, line 2: 1 / 0)"),
+    ],
+)
+def test_what_cannot_be_imported_ends_with_2_and_one_line(write, name, text, said):
+    output = call(write(text, name), 2)
+    assert said in output
+    assert len(output.splitlines()) == 1
+
+
+def test_what_is_no_exercise_ends_with_2(tmp_path):
+    assert "there is no such file" in call(tmp_path / "answer_numpy.py", 2)
+    (tmp_path / "answer_numpy.py").touch()
+    assert "there is no exercise.toml beside it" in call(tmp_path / "answer_numpy.py", 2)
+
+
+def test_a_missing_framework_is_named_with_its_remedy(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    text = call(write("import torch\n", "mine_torch.py"), 2)
+    assert "pip install 'attention-three-ways[torch]'" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return x.no_such_name", "AttributeError: 'numpy.ndarray' object has no attribute 'no_such_name'"),
+        ("exit('stop')", "runs: it raises SystemExit: stop"),
+        ("return kv_heads(x, groups)", "runs: it raises RecursionError"),
+        ("return None", "returns-arrays: It returns what is asked for"),
+        ("return x, x", "x: got a tuple"),
+        ("return ()", "x: it is missing, the function has to return x"),
+        ("return x.tolist()", "x: got a list"),
+        ("return np.repeat(x, groups, axis=-3).astype(float)", "x: the dtype is float64, expected float32"),
+        ("return x", "x: the shape is (2, 1, 1), expected (4, 1, 1)"),
+        ("x *= 1.5; return np.repeat(x, groups, axis=-3)", "it has changed its argument x"),
+    ],
+)
+def test_a_function_that_fails_is_told_how(write, body, said):
+    assert said in call(write(f"def kv_heads(x, groups):\n    {body}\n"), 1)
+
+
+def test_an_exception_is_told_with_the_line_of_the_file(write):
+    text = call(write("def kv_heads(x, groups):\n    groups = 0\n    return np.ones(3) @ np.ones(4)\n"), 1)
+    assert "at       mine_numpy.py, line 4: return np.ones(3) @ np.ones(4)" in text
+
+
+def test_a_function_that_is_not_there_is_wrong(write):
+    assert "the file defines no function kv_heads" in call(write("kv_heads = 3\n"), 1)
+
+
+def test_a_neighbour_can_be_imported(write):
+    write(RIGHT, "helping_numpy.py")
+    assert "right" in call(write("from helping_numpy import kv_heads\n"), 0)
+
+
+def test_an_exercise_says_what_is_wrong_with_its_description(tmp_path):
+    (tmp_path / "exercise.toml").write_text('title = "t"\npage = "p"\n[[predict]]\nname = "n"\nask = "a"\n')
+    with pytest.raises(ValueError, match=r"exercise.toml: \[\[predict\]\] has no ask"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("guess", "value", "tolerance", "agreed"),
+    [
+        (0.7, 0.704, 0.005, True),
+        (0.7, 0.706, 0.005, False),
+        ("0.7 or so", 0.7, 0.005, False),
+        (None, 0.7, 0.005, False),
+        (float("nan"), 0.7, 0.005, False),
+        (np.float32(0.7), 0.7, 1e-6, True),
+        ([2, 3], (2, 3), 0.0, True),
+        ((3, 2), (2, 3), 0.0, False),
+        ("nan", "nan", 0.0, True),
+        (1, True, 0.0, True),
+    ],
+)
+def test_a_prediction_agrees_within_its_tolerance(guess, value, tolerance, agreed):
+    assert agrees(guess, value, tolerance) is agreed
+
+
+def test_each_property_is_a_sentence_and_gives_a_verdict_or_none():
+    for name, wanted in PROPERTIES.items():
+        assert wanted.says.endswith(".") and "\n" not in wanted.says, name
+    assert isinstance(PROPERTIES["returns-arrays"].breaks(missing()), Verdict)
+
+
+def missing() -> Trial:
+    from conformance.asking import Answer
+    from conformance.tests.handmade import case
+
+    return Trial(case("nothing-comes-back"), ("out",), Answer(), lambda arrays: Answer())
+
+
+def test_one_wrong_task_makes_the_exercise_wrong_and_one_stub_leaves_it_unfinished():
+    from conformance.grading.finding import Finding
+
+    def outcome(*outcomes):
+        return together([Finding("task", outcome, "") for outcome in outcomes])
+
+    assert outcome("right", "not started", "wrong") == "wrong"
+    assert outcome("right", "not started") == "not started"
+    assert outcome("right", "right") == "right"

@@ -20,7 +20,7 @@ TOLERANCE = 1e-6
 
 
 class Cell(nodes.container):
-    """A piece of code with its output, of the framework in its attribute; tabs() joins neighbours."""
+    """A piece of code with its output, of the framework in its attribute; Tabs joins neighbours."""
 
 
 class Run(SphinxDirective):
@@ -144,6 +144,7 @@ def page(env: Any) -> Page:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx what this extension adds."""
     app.add_config_value("cells_may_lack_frameworks", False, "env", bool)
     app.add_directive("run", Run)
     app.add_directive("agree", Agree)

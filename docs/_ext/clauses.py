@@ -78,6 +78,7 @@ class Clauses(SphinxTransform):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx what this extension adds."""
     app.add_directive("cases", Cases)
     app.add_transform(Clauses)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

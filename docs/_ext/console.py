@@ -102,6 +102,7 @@ def folder(directive: SphinxDirective) -> Path:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx what this extension adds."""
     app.add_directive("file", File)
     app.add_directive("console", Console)
     app.add_directive("command-line", CommandLine)

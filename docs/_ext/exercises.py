@@ -58,5 +58,6 @@ def tabs(content: dict[str, str]) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx what this extension adds."""
     app.add_directive("exercise", Exercise)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -85,6 +85,7 @@ def entropy(row: list[float]) -> float:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx what this extension adds."""
     app.add_directive("heatmap", HeatMap)
     app.add_js_file("heatmap.js", defer="defer")
     return {"parallel_read_safe": False, "parallel_write_safe": True}

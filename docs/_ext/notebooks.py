@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 import nbformat
@@ -97,13 +97,16 @@ def _blocks(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _plain(text: str) -> str:
-    """Links into this documentation lose their target, roles their name."""
-    text = re.sub(r"\[([^\]]*)\]\((?!\w+://)[^)]*\)", r"\1", text)
-    return re.sub(r"\{[\w:-]+\}(`[^`]*`)", r"\1", text)
+    """Links into this documentation lose their target, roles their name; code between fences stays."""
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    for at in range(0, len(parts), 2):
+        unlinked = re.sub(r"\[([^\]]*)\]\((?!\w+://)[^)]*\)", r"\1", parts[at])
+        parts[at] = re.sub(r"\{[\w:-]+\}(`[^`]*`)", r"\1", unlinked)
+    return "".join(parts)
 
 
 def _code(body: list[str]) -> Cell:
-    options = [line for line in body if OPTION.match(line)]
+    options = list(takewhile(OPTION.match, body))
     code = "\n".join(body[len(options) :]).strip("\n")
     raises = any(line.startswith(":raises:") for line in options)
     return nbformat.v4.new_code_cell(code, metadata={"tags": ["raises-exception"]} if raises else {})
@@ -140,6 +143,7 @@ def _made(docname: str, source: str, framework: str, values: list[str]) -> Cell:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx what this extension adds."""
     app.connect("source-read", _keep_source)
     app.connect("doctree-read", _write)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -120,6 +120,7 @@ def relative(env: Any, target: str) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx what this extension adds."""
     app.add_directive("side_by_side", SideBySide)
     app.add_directive("api", Api)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -40,8 +40,9 @@ const heatmap = {
 
   // Black or white, whichever contrasts more: the two are equal at the relative luminance 0.179 (WCAG 2.2).
   numberColour(rgb) {
-    const linear = rgb.map((channel) => channel / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-    return heatmap.dot(linear, [0.2126, 0.7152, 0.0722]) > 0.179 ? "#000000" : "#ffffff";
+    const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const channels = rgb.map((channel) => linear(channel / 255));
+    return heatmap.dot(channels, [0.2126, 0.7152, 0.0722]) > 0.179 ? "#000000" : "#ffffff";
   },
 
   build(place) {
@@ -55,7 +56,8 @@ const heatmap = {
       const rows = heatmap.weights(data.q, data.k, setting);
       heatmap.fill(table, rows, data.colours);
       const mean = rows.map(heatmap.entropy).reduce((sum, entropy) => sum + entropy, 0) / rows.length;
-      status.textContent = `Mean entropy ${mean.toFixed(3)} nats; an even share of ${data.k.length} keys has ${Math.log(data.k.length).toFixed(3)}.`;
+      const most = Math.log(data.k.length);
+      status.textContent = `Mean entropy ${mean.toFixed(3)} nats; ${most.toFixed(3)} is that of an even share of all keys.`;
     };
     form.append(...heatmap.controls(data, draw));
     place.append(form, heatmap.element("div", { className: "heatmap-scroll" }, table), status);

@@ -55,7 +55,8 @@ def test_boxes_exercises_and_what_only_a_page_can_show():
 
 
 def test_code_that_is_only_shown_stays():
-    assert sources("```python\n{run}\n```") == ["markdown: ```python\n{run}\n```"]
+    shown = "```python\nf[0](x)  # {run}`it`\n```"
+    assert sources(f"See [it](a.md).\n\n{shown}") == [f"markdown: See it.\n\n{shown}"]
 
 
 def test_a_directive_that_has_no_form_in_a_notebook_stops_the_build(build):

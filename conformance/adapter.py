@@ -17,6 +17,15 @@ BUILT_IN = {
     "jax": f"{_FOLDER}.jax:backend",
     "jax:optimised": f"{_FOLDER}.jax:optimised",
     "torch-sdpa": f"{_FOLDER}.torch_sdpa:backend",
+    "numpy:readonly": f"{_FOLDER}.numpy_variants:ReadOnly",
+    "numpy:flash": f"{_FOLDER}.numpy_variants:Flash",
+    "torch:compile": f"{_FOLDER}.torch_variants:Compiled",
+    "torch:flash": f"{_FOLDER}.torch_variants:Flash",
+    "torch-sdpa:math": f"{_FOLDER}.torch_sdpa_variants:Math",
+    "torch-sdpa:flash": f"{_FOLDER}.torch_sdpa_variants:Flash",
+    "jax:jit": f"{_FOLDER}.jax_variants:Jitted",
+    "jax:eager": f"{_FOLDER}.jax_variants:Eager",
+    "jax:flash": f"{_FOLDER}.jax_variants:Flash",
 }
 
 
@@ -31,8 +40,8 @@ class Failed(Exception):
 class Backend(Protocol):
     """A library that is judged: it converts arrays, and runs the operations of contract.OPERATIONS.
 
-    `name` is what the user typed, `explains` tells that its error messages are judged by their words. A backend
-    with `refuses = False` is not asked to refuse wrong calls.
+    `name` is what the user typed, `explains` tells that its error messages are judged by their words. A backend may
+    have a further attribute `unasked_errors`: the reason why it is not asked to refuse wrong calls.
     """
 
     name: str

@@ -88,8 +88,8 @@ def ask(question: Question, backend: Backend) -> Reply:
 
 
 def _unsupported(question: Question, backend: Backend) -> str | None:
-    if question.invalid and not getattr(backend, "refuses", True):
-        return "errors are not judged; --errors judges them"
+    if question.invalid and (reason := getattr(backend, "unasked_errors", None)):
+        return reason
     reason = backend.supports(question.op, question.dtype, question.options, question.calls[0])
     if reason is None and question.outputs and not {*question.outputs} & {*backend.outputs(question.op)}:
         return f"it does not return {', '.join(question.outputs)}"

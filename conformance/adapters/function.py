@@ -33,7 +33,8 @@ class Function:
     def __init__(self, name: str, function: Callable[..., Any], arrays: str = "numpy", errors: bool = False) -> None:
         if arrays not in KINDS:
             raise LookupError(f"arrays={arrays} is none of {', '.join(KINDS)}")
-        self.name, self._function, self.refuses = name, function, bool(errors)
+        self.name, self._function = name, function
+        self.unasked_errors = None if errors else "errors are not judged; --errors judges them"
         self._signature = _signature(function)
         self._rules = getattr(function, "rules", None)
         self._kind = adapter.find(arrays)

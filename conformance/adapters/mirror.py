@@ -37,11 +37,14 @@ class Mirror:
 
     def call(self, op: str, arrays: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         """Call the package's function of that name."""
-        arguments = self._arguments(arrays, options)
-        returned = CALLS.get(op, _call)(self.package, op, arguments)
+        returned = self._run(op, self._arguments(arrays, options))
         values = returned if isinstance(returned, tuple) else (returned,)
         named = zip(OPERATIONS[op].outputs, values, strict=False)
         return {name: value for name, value in named if value is not None}
+
+    def _run(self, op: str, arguments: dict[str, Any]) -> Any:
+        """Make the call itself; the variants of a backend differ here."""
+        return CALLS.get(op, _call)(self.package, op, arguments)
 
     def _arguments(self, arrays: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         """Join arrays and options to keyword arguments, the mask rule built from its description."""

@@ -46,7 +46,11 @@ class TorchSDPA(Tensors):
             arguments["mask"] = self._rule(spec, arrays)
         attn_mask = _joined(arguments.pop("mask", None), arguments.pop("bias", None))
         q, k, v = (arguments.pop(name) for name in ("q", "k", "v"))
-        return {"out": scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, **arguments)}
+        return {"out": self._attention(q, k, v, attn_mask=attn_mask, **arguments)}
+
+    def _attention(self, *arrays: torch.Tensor, **arguments: Any) -> torch.Tensor:
+        """Call the function itself; the variants choose its kernel here."""
+        return scaled_dot_product_attention(*arrays, **arguments)
 
     def _rule(self, spec: dict[str, Any], arrays: dict[str, Any]) -> torch.Tensor:
         """Evaluate a rule to the boolean array that the function takes."""

@@ -54,7 +54,8 @@ def _dtypes() -> Iterator[Fact]:
     for dtype in FLOATS:
         is_half = dtype in ("float16", "bfloat16")
         lse = "lse-base-2 lse-in-input-dtype" if is_half else "lse-base-2"
-        bits = "run-dependent-bits" if is_half else "run-dependent-bits batch-dependent-bits"
+        # The rounding to a half type hides what the order of a sum has changed.
+        bits = "" if is_half else "run-dependent-bits batch-dependent-bits "
         yield state(
             f"plain-{dtype}",
             f"The plain definition holds in {dtype}, and the outputs have the inputs' dtype.",
@@ -67,7 +68,7 @@ def _dtypes() -> Iterator[Fact]:
             f"batch-and-heads-{dtype}",
             f"Batch and head axes are independent in {dtype}: each element alone gives the same bits.",
             "A1 A2 B2 C5 F2 F3",
-            f"{bits} softmax-over-heads scale-by-embedding-size last-tile-lost",
+            f"{bits}softmax-over-heads scale-by-embedding-size last-tile-lost",
             batched(dtype),
             laws=("repeat", "alone"),
         )

@@ -54,7 +54,7 @@ def _on_paper() -> Iterator[Fact]:
         "bias-that-is-constant-in-a-row-changes-only-lse",
         "A bias of shape (T, 1) leaves weights and out as they are and is added to lse.",
         "C3 C6 C8",
-        "lse-without-bias bias-on-query-axis",
+        "lse-without-bias",
         pattern(2, 3) | {"bias": array([[5], [-3]])},
         paper={"out": np.full((2, 3), 1 / 3), "lse": [5 + np.log(3), -3 + np.log(3)]},
     )

@@ -88,7 +88,7 @@ def _shapes() -> Iterator[Fact]:
         ("no-features", "no features leave the heads empty", (4, 0), 2),
     ):
         arrays = {"x": array(normal(shape, seed=72))}
-        flags = "heads-reshaped empty-axis-rejected"
+        flags = _flags("heads-reshaped", shape, heads)
         yield split_heads(f"split-heads-with-{name}", f"Splitting: {told}.", "B3 B5", flags, arrays, heads=heads)
     for name, told, shape in (
         ("one-head", "one head keeps its features", (1, 4, 5)),
@@ -97,7 +97,7 @@ def _shapes() -> Iterator[Fact]:
         ("no-positions", "no positions leave the result empty", (3, 0, 5)),
     ):
         arrays = {"x": array(normal(shape, seed=73))}
-        flags = "heads-reshaped empty-axis-rejected"
+        flags = _flags("heads-reshaped", shape, shape[-3])
         yield merge_heads(f"merge-heads-with-{name}", f"Joining: {told}.", "B3 B5", flags, arrays)
     for name, told, shape, groups in (
         ("one-group", "groups of one change nothing", (3, 7, 5), 1),
@@ -106,8 +106,15 @@ def _shapes() -> Iterator[Fact]:
         ("no-keys", "no keys leave the heads empty", (3, 0, 5), 2),
     ):
         arrays = {"x": array(normal(shape, seed=74))}
-        flags = "heads-tiled empty-axis-rejected"
+        flags = _flags("heads-tiled", shape, min(groups, shape[-3]))
         yield repeat_kv(f"repeat-kv-with-{name}", f"Repeating: {told}.", "B3 B5", flags, arrays, groups=groups)
+
+
+def _flags(misplaced: str, shape: tuple[int, ...], heads: int) -> str:
+    """One head, or no numbers at all, cannot be misplaced."""
+    if 0 in shape:
+        return "empty-axis-rejected"
+    return misplaced if heads > 1 else "dtype-changed"
 
 
 def _non_finite() -> Iterator[Fact]:

@@ -121,7 +121,7 @@ def _two_readings() -> Iterator[Fact]:
         "mask-of-equal-sizes-with-heads",
         "With B = H = T = S = 3 a mask of shape (3, 1, 1, 3) holds one row of keys for each batch element.",
         "D2",
-        "mask-per-sample mask-transposed",
+        "mask-per-sample",
         qkv((3, 3, 3, 5), (3, 3, 3, 5), (3, 3, 3, 6), seed=9) | {"mask": mask[:, None, None, :]},
     )
     yield state(

@@ -127,7 +127,7 @@ def _half_precision() -> Iterator[Fact]:
             f"sum-of-520-ones-{dtype}",
             f"520 equal scores over values of one give 1 in {dtype}: the sums are kept in float32.",
             "B2 F2",
-            "half-precision-sums",
+            "half-precision-sums" if dtype == "bfloat16" else "last-tile-lost",
             {"q": zeros((1, 1), dtype), "k": zeros((520, 1), dtype), "v": np.ones((520, 1), dtype_of(dtype))},
             paper={"out": [[1]], "lse": [np.log(520)]},
         )

@@ -51,7 +51,7 @@ def _on_paper() -> Iterator[Fact]:
         "recall-halfway-between-two-patterns-stays",
         "The mean of two patterns of equal length is a fixed point, and its energy does not change.",
         "G3",
-        "beta-ignored",
+        "recall-steps-off-by-one energy-without-square",
         {"state": array([[1, 1]]), "patterns": array([[2, 0], [0, 2]])},
         beta=1.0,
         steps=2,
@@ -123,7 +123,7 @@ def _steps_and_beta() -> Iterator[Fact]:
         "recall-takes-one-step-with-beta-one-unless-told",
         "Without options one step is taken with beta = 1.",
         "A1 G3",
-        "recall-steps-off-by-one beta-ignored",
+        "recall-steps-off-by-one",
         drawn_memory(),
     )
 
@@ -163,16 +163,16 @@ def _memory() -> Iterator[Fact]:
 
 
 def _shapes() -> Iterator[Fact]:
-    for name, told, shape in (
-        ("one-state", "a state without leading axes", (5,)),
-        ("two-leading-axes", "two leading axes", (2, 3, 5)),
-        ("no-states", "no states", (0, 5)),
+    for name, told, shape, flags in (
+        ("one-state", "a state without leading axes", (5,), "recall-steps-off-by-one"),
+        ("two-leading-axes", "two leading axes", (2, 3, 5), "energy-axis-last"),
+        ("no-states", "no states", (0, 5), "energy-axis-last empty-axis-rejected"),
     ):
         yield recall(
             f"recall-with-{name}",
             f"The energy has steps + 1 before the leading axes of the states, here {told}.",
             "B1 B3 G3",
-            "energy-axis-last empty-axis-rejected",
+            flags,
             {"state": normal(shape, seed=92), "patterns": normal((6, 5), seed=91)},
             steps=2,
         )

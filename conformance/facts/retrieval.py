@@ -36,20 +36,21 @@ def _lesson() -> Iterator[Fact]:
     match, rest = 1 / (1 + 4 * np.exp(-score)), 1 / (4 + np.exp(score))
     half, little = 1 / (2 + 3 * np.exp(-score)), 1 / (3 + 2 * np.exp(score))
     blended = [little, little, half, little, half]
-    for name, told, query, weights, index in (
+    scale = "scale-missing scale-twice"
+    for name, told, flags, query, weights, index in (
         ("a-token", "The query that is token 2 puts 0.99985 of its weight on position 2",
-         tokens[2], [rest, rest, match, rest, rest], 2),
+         scale, tokens[2], [rest, rest, match, rest, rest], 2),
         ("two-tokens", "The sum of tokens 2 and 4 splits its weight evenly, 0.4999723 each",
-         tokens[2] + tokens[4], blended, 2),
+         f"{scale} ties-last", tokens[2] + tokens[4], blended, 2),
         ("an-absent-token", "A token that is not in memory is spread evenly: look-up always answers",
-         tokens[5], [0.2] * 5, 0),
+         "ties-last", tokens[5], [0.2] * 5, 0),
     ):  # fmt: skip
         output = [5 * weight for weight in weights] + [0]
         yield retrieve(
             f"retrieve-of-{name}",
             f"{told}.",
             "C1 C5 G1",
-            "scale-missing scale-twice ties-last",
+            flags,
             {"query": query[None], "keys": tokens[:5]},
             paper={"output": [output], "weights": [weights], "index": [index]},
         )
@@ -69,7 +70,7 @@ def _plain() -> Iterator[Fact]:
         "retrieve-without-values-blends-the-keys",
         "Without values the output is made of the keys.",
         "G1",
-        "keys-and-values-swapped",
+        "scale-missing scale-twice",
         dictionary(values=False),
     )
     yield retrieve(
@@ -96,7 +97,7 @@ def _index() -> Iterator[Fact]:
             f"retrieve-index-{name}",
             f"{told}.",
             "G1",
-            "ties-last index-of-raw-score",
+            "ties-last" + (" index-of-raw-score" if options["scale"] <= 0 else ""),
             memory,
             paper={"index": index},
             **options,
@@ -160,16 +161,18 @@ def batched_dictionary() -> dict[str, np.ndarray]:
 
 
 def _shapes() -> Iterator[Fact]:
-    for name, told, q, k, v in (
-        ("one-memory-for-all", "a memory without leading axes serves every batch", (2, 3, 4, 5), (7, 5), (7, 6)),
-        ("many-memories", "queries without leading axes look into each memory", (4, 5), (2, 3, 7, 5), (2, 3, 7, 6)),
-        ("no-queries", "no queries find nothing", (0, 5), (7, 5), (7, 6)),
-        ("no-keys", "a memory of no keys answers 0 and -1", (4, 5), (0, 5), (0, 6)),
-        ("one-key", "the only key is the answer", (4, 5), (1, 5), (1, 6)),
-    ):
+    shared, empty = "leading-axes-not-broadcast", "empty-axis-rejected"
+    for name, told, flag, q, k, v in (
+        ("one-memory-for-all", "a memory without leading axes serves every batch", shared,
+         (2, 3, 4, 5), (7, 5), (7, 6)),
+        ("many-memories", "queries without leading axes look into each memory", shared,
+         (4, 5), (2, 3, 7, 5), (2, 3, 7, 6)),
+        ("no-queries", "no queries find nothing", empty, (0, 5), (7, 5), (7, 6)),
+        ("no-keys", "a memory of no keys answers 0 and -1", empty, (4, 5), (0, 5), (0, 6)),
+        ("one-key", "the only key is the answer", "softmax-over-queries", (4, 5), (1, 5), (1, 6)),
+    ):  # fmt: skip
         arrays = dict(zip(("query", "keys", "values"), qkv(q, k, v).values(), strict=True))
-        flags = "leading-axes-not-broadcast empty-axis-rejected index-in-empty-row"
-        yield retrieve(f"retrieve-with-{name}", f"Retrieval: {told}.", "B1 B3 G1", flags, arrays)
+        yield retrieve(f"retrieve-with-{name}", f"Retrieval: {told}.", "B1 B3 G1", flag, arrays)
 
 
 def _hidden() -> Iterator[Fact]:
@@ -182,7 +185,7 @@ def _hidden() -> Iterator[Fact]:
             f"retrieve-{name}unmoved-by-a-hidden-key",
             f"NaN and infinity at a key that no query sees change nothing {told}bit for bit.",
             "E2 G1",
-            "hidden-nan-in-keys hidden-nan-in-values top-k-takes-hidden-keys",
+            "hidden-nan-in-keys hidden-nan-in-values" + (" top-k-takes-hidden-keys" if options else ""),
             arrays,
             laws=("unmoved",),
             instead={"keys": bad[0], "values": bad[1]},

@@ -47,14 +47,19 @@ def _on_paper() -> Iterator[Fact]:
 
 
 def _values() -> Iterator[Fact]:
-    for name, softcap in (("two", 2.0), ("integer-five", 5), ("tiny", 0.01), ("huge", 1e6)):
+    most = "softcap-ignored softcap-not-rescaled lse-without-softcap"
+    bent = f"{most} softcap-clipped"
+    for name, softcap, flags in (
+        ("two", 2.0, bent),
+        ("integer-five", 5, bent),
+        ("tiny", 0.01, most),
+        ("huge", 1e6, "softcap-not-rescaled"),
+    ):
         yield state(
             f"softcap-{name}",
             f"With softcap {softcap:g} every score s becomes {softcap:g} * tanh(s / {softcap:g}).",
             "B4 C2 C8",
-            "softcap-not-rescaled"
-            if name == "huge"
-            else "softcap-ignored softcap-not-rescaled softcap-clipped lse-without-softcap",
+            flags,
             _wide(),
             softcap=softcap,
         )

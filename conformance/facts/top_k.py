@@ -48,12 +48,15 @@ def _best() -> Iterator[Fact]:
             top_k=3,
             laws=("repeat",),
         )
-    for top_k, told in ((1, "the best key alone gives the output"), (7, "all keys are listed, best first")):
+    for top_k, told, flag in (
+        (1, "the best key alone gives the output", "top-k-not-renormalised"),
+        (7, "all keys are listed, best first", "top-k-in-key-order"),
+    ):
         yield retrieve(
             f"retrieve-top-{top_k}-of-7",
             f"With top_k={top_k} {told}.",
             "G1",
-            "top-k-not-renormalised top-k-in-key-order",
+            flag,
             dictionary(),
             top_k=top_k,
         )

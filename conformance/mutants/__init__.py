@@ -24,6 +24,7 @@ TOPICS = (
     "retrieving",
     "searching",
     "refusals",
+    "shapes",
 )
 
 __all__ = ["Altered", "Mutant", "mutants"]

@@ -10,28 +10,22 @@ from conformance.mutants.memory import Honest
 from conformance.mutants.record import replaces
 
 
-def times(gradients, factor):
-    """dq and dk times a factor."""
-    dq, dk, *rest = gradients
-    return factor * dq, factor * dk, *rest
-
-
-@replaces("gradients", "gradient-without-scale")
-def gradient_lacks_the_scale(self, p, d_out):
+@replaces("d_scaled", "gradient-without-scale")
+def gradient_lacks_the_scale(self, p, d_scores):
     """dq and dk lack the scale."""
-    return times(Honest.gradients(self, p, d_out), 1 / self.scale(p) if self.scale(p) else 1)
+    return d_scores
 
 
-@replaces("gradients", "gradient-without-scale")
-def gradient_scaled_twice(self, p, d_out):
+@replaces("d_scaled", "gradient-without-scale")
+def gradient_scaled_twice(self, p, d_scores):
     """dq and dk have the scale twice."""
-    return times(Honest.gradients(self, p, d_out), self.scale(p))
+    return self.scale(p) ** 2 * d_scores
 
 
-@replaces("gradients", "gradient-without-scale")
-def gradient_off_by_one_in_two_thousand(self, p, d_out):
+@replaces("d_scaled", "gradient-without-scale")
+def gradient_off_by_one_in_two_thousand(self, p, d_scores):
     """dq and dk are too large by one part in two thousand."""
-    return times(Honest.gradients(self, p, d_out), 1 + 1 / 2000)
+    return Honest.d_scaled(self, p, d_scores) * (1 + 1 / 2000)
 
 
 @replaces("d_capped", "gradient-without-softcap")
@@ -99,6 +93,15 @@ def gradient_times_all_keys(self, p, d_out):
     return d_scores @ p.k, d_scores.mT @ p.q, dv, d_biased
 
 
+@replaces("gradients", "gradient-nan-from-hidden")
+def gradient_of_empty_rows_is_nan(self, p, d_out):
+    """The weights of an empty row, hidden forward, are NaN backward."""
+    dq, dk, dv, d_biased = Honest.gradients(self, p, d_out)
+    spoilt = np.where(self.logits(p).visible.any(axis=-1, keepdims=True), 0, np.nan)
+    column = spoilt.sum(axis=-2, keepdims=True)
+    return dq + spoilt, dk + column, dv + column, d_biased + spoilt
+
+
 @replaces("gradients", "gradient-of-empty-row")
 def gradient_of_uniform_weights(self, p, d_out):
     """An empty row gives every value its share of d_out."""
@@ -128,3 +131,15 @@ def gradient_averaged_over_copies(self, gradient, x, groups):
 def gradient_in_the_compute_dtype(self, gradient, x, groups):
     """Gradients come in the compute dtype."""
     return Honest.summed(self, gradient, x.astype(gradient.dtype), groups)
+
+
+@replaces("summed", "gradient-dtype-changed")
+def gradient_in_float32(self, gradient, x, groups):
+    """Gradients come in float32."""
+    return Honest.summed(self, gradient, x, groups).astype(np.float32)
+
+
+@replaces("summed", "gradient-dtype-changed")
+def gradient_in_float64(self, gradient, x, groups):
+    """Gradients come in float64."""
+    return Honest.summed(self, gradient, x, groups).astype(np.float64)

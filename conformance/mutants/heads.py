@@ -46,14 +46,26 @@ def heads_joined_feature_by_feature(self, x):
     return np.moveaxis(x, -3, -1).reshape(*lead, T, D * H)
 
 
+@replaces("accepted", "dtype-changed")
+def heads_in_float32(self, op, arrays, options):
+    """Splitting, joining and repeating heads give float32."""
+    return {name: x.astype(np.float32) if name == "x" else x for name, x in arrays.items()}, options
+
+
+@replaces("accepted", "dtype-changed")
+def heads_in_float64(self, op, arrays, options):
+    """Splitting, joining and repeating heads give float64."""
+    return {name: x.astype(np.float64) if name == "x" else x for name, x in arrays.items()}, options
+
+
 # --- exchanged ---
 
 
 @replaces("prepare", "keys-and-values-swapped")
 def values_asked_keys_returned(self, *arrays, **options):
-    """k and v are exchanged where D = Dv."""
+    """k and v are exchanged."""
     p = Honest.prepare(self, *arrays, **options)
-    return replace(p, k=p.v, v=p.k) if p.k.shape == p.v.shape else p
+    return replace(p, k=p.v, v=p.k)
 
 
 @replaces("prepare", "queries-and-keys-swapped")
@@ -85,6 +97,14 @@ def leading_axes_have_to_be_equal(self, q, k, v, mask=None, **options):
     if len({x.shape[:end] for x in (q, k, v)}) > 1:
         raise ValueError("q, k and v must have the same leading axes")
     return Honest.prepare(self, q, k, v, mask, **options)
+
+
+@replaces("accepted", "empty-axis-rejected")
+def arrays_of_nothing_refused(self, op, arrays, options):
+    """An array without elements, or a mask without queries or keys, is refused."""
+    if 0 in (options.get("T"), options.get("S")) or any(np.size(x) == 0 for x in arrays.values()):
+        raise ValueError("an axis of size 0")
+    return arrays, options
 
 
 @replaces("top", "empty-axis-rejected")

@@ -24,12 +24,16 @@ class Attention:
 
     causal = staticmethod(impl_numpy.causal)
     window = staticmethod(impl_numpy.window)
-    local = staticmethod(impl_numpy.local)
     prefix = staticmethod(impl_numpy.prefix)
     padding = staticmethod(impl_numpy.padding)
     segments = staticmethod(impl_numpy.segments)
     dilated = staticmethod(impl_numpy.dilated)
     chunked = staticmethod(impl_numpy.chunked)
+
+    def local(self, width):
+        """A window of that width, the query in its middle."""
+        impl_numpy.local(width)
+        return self.window((width - 1) // 2, (width - 1) // 2)
 
     # --- the operations ---
 
@@ -70,6 +74,10 @@ class Attention:
     def accepted(self, op: str, arrays: dict[str, Any], options: dict[str, Any]) -> tuple[dict, dict]:
         """The call as it is taken; a mutant may bend here what is to be refused."""
         return arrays, options
+
+    def refused(self, error: Exception) -> Exception:
+        """The error that the caller gets to see."""
+        return error
 
     def prepare(
         self, q, k, v, mask=None, *, bias=None, is_causal=False, scale=None, softcap=None, sinks=None, enable_gqa=False
@@ -232,7 +240,7 @@ class Attention:
         scores, capped, _, masked, visible = self.logits(p)
         weights, _ = self.softmax(p, masked, visible)
         d_biased = self.d_softmax(weights, self.d_weights(p, d_out, visible), visible)
-        d_scores = self.scale(p) * self.d_capped(p, scores, capped, d_biased, visible)
+        d_scores = self.d_scaled(p, self.d_capped(p, scores, capped, d_biased, visible))
         dq = self.blend(d_scores, p.k, visible)
         return dq, self.blend(d_scores.mT, p.q, visible.mT), self.blend(weights.mT, d_out, visible.mT), d_biased
 
@@ -248,6 +256,10 @@ class Attention:
     def d_capped(self, p, scores, capped, d_biased, visible):
         """The gradient before the cap: times its slope."""
         return d_biased if p.softcap is None else np.where(visible, d_biased * (1 - (capped / p.softcap) ** 2), 0)
+
+    def d_scaled(self, p, d_scores):
+        """The gradient before the scale."""
+        return self.scale(p) * d_scores
 
     def summed(self, gradient, x, groups):
         """A gradient summed over the copies of x, in its shape and dtype."""

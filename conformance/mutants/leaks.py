@@ -24,7 +24,7 @@ def minus_infinity_added(self, biased, visible):
     return biased + np.where(visible, 0, -np.inf).astype(biased.dtype)
 
 
-@replaces("logits", "hidden-nan-in-bias")
+@replaces("logits", "hidden-nan-in-bias", "gradient-nan-from-hidden")
 def bias_added_after_the_mask(self, p):
     """The bias is added to what is already -inf, and -inf + NaN is NaN."""
     bare = Honest.logits(self, p)

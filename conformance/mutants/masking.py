@@ -18,6 +18,12 @@ def mask_true_hides(self, mask):
     return mask == 0
 
 
+@replaces("ruled", "mask-inverted")
+def rule_true_hides(self, p, rule):
+    """A rule hides what it is to show."""
+    return ~rule.tile(p.rows, p.cols)
+
+
 @replaces("visible", "mask-ignored")
 def mask_dropped(self, p):
     """The mask is not applied."""
@@ -75,6 +81,15 @@ def mask_row_for_each_sample(self, op, arrays, options):
     return arrays | {"mask": mask.reshape(len(mask), *[1] * (q.ndim - 2), -1)}, options
 
 
+@replaces("accepted", "mask-per-sample")
+def mask_of_samples_read_as_queries(self, op, arrays, options):
+    """A mask with one row of keys for each batch element is read as (T, S) when B = T."""
+    mask, q = arrays.get("mask"), arrays.get("q")
+    if np.ndim(mask) < 3 or np.ndim(q) < 3 or mask.shape[:-1] != (q.shape[-2], *[1] * (mask.ndim - 2)):
+        return arrays, options
+    return arrays | {"mask": mask.reshape(len(mask), -1)}, options
+
+
 @replaces("booleans", "mask-bitwise-not")
 def mask_by_bitwise_not(self, mask):
     """An integer mask is inverted with ~ and taken for true or false: ~1 is -2, which is true."""
@@ -103,10 +118,13 @@ def mask_on_the_weights(self, p, masked, visible):
     return np.where(visible, weights, 0), lse
 
 
-@replaces("masked", "infinity-multiplied")
-def mask_times_infinity(self, biased, visible):
+@replaces("logits", "infinity-multiplied")
+def mask_times_infinity(self, p):
     """The mask is made additive by (1 - mask) * -inf, and 0 * -inf is NaN."""
-    return biased + (1 - visible.astype(biased.dtype)) * -np.inf
+    bare = Honest.logits(self, p)
+    if p.mask is None and p.rule is None and not p.is_causal:
+        return bare
+    return bare._replace(masked=bare.biased + (1 - bare.visible.astype(p.q.dtype)) * -np.inf)
 
 
 def filled(self, p, fill):

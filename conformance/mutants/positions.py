@@ -8,7 +8,7 @@ import numpy as np
 
 import impl_numpy
 from conformance.mutants.memory import Honest
-from conformance.mutants.record import replaces
+from conformance.mutants.record import pairs_of, replaces, respelled
 from impl_numpy import rules
 
 EVERYTHING = impl_numpy.window()
@@ -45,6 +45,17 @@ def causal_aligned_at_the_last_key(self, p):
     """is_causal is aligned at the last query and key instead of the first."""
     T, S = p.sizes
     return impl_numpy.causal(S - T)
+
+
+@replaces("accepted", "causal-alignment")
+def causal_rules_aligned_at_the_last_key(self, op, arrays, options):
+    """causal() is aligned at the last query and key instead of the first."""
+    T, S = (options["T"], options["S"]) if "T" in options else pairs_of(arrays) or (0, 0)
+
+    def aligned(spec):
+        return spec | {"offset": spec["offset"] + S - T} if spec["rule"] == "causal" else spec
+
+    return arrays, respelled(options, aligned)
 
 
 @replaces("visible", "causal-ignored")
@@ -181,16 +192,20 @@ def chunked_from_one(self, size):
     return ChunkedFromOne(size)
 
 
+class ChunkedWithOneMore(rules.Chunked):
+    """The own chunk, and the first key of the next."""
+
+    def visible(self, query, key):
+        return super().visible(query, key) | (key == (query // self.size + 1) * self.size)
+
+
+@replaces("chunked", "chunk-boundary")
+def chunked_up_to_the_next(self, size):
+    """A chunk ends with the first key of the next one."""
+    return ChunkedWithOneMore(size)
+
+
 # --- joining and tiles ---
-
-
-def respelled(options, change):
-    """The options with every part of the mask's spelling changed, the innermost first."""
-
-    def walk(spec):
-        return change(spec | {"of": [walk(part) for part in spec["of"]]} if "of" in spec else spec)
-
-    return options | {"mask": walk(options["mask"])} if options.get("mask") else options
 
 
 @replaces("accepted", "not-ignored")

@@ -83,7 +83,7 @@ def outputs_as_lists(self, x, dtype):
 def queries_scaled_in_place(self, op, arrays, options):
     """The queries are scaled where they lie."""
     q = arrays.get("q")
-    if not isinstance(q, np.ndarray) or q.ndim < 2 or q.dtype.kind != "f" or "scale" in {**arrays, **options}:
+    if not isinstance(q, np.ndarray) or q.ndim < 2 or q.dtype.kind in "iubc" or "scale" in {**arrays, **options}:
         return arrays, options
     q *= 0.5
     return arrays, options | {"scale": 2 * q.shape[-1] ** -0.5}

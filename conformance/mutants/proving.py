@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from string import ascii_letters
 
 from rich.console import Console
 from rich.progress import track
@@ -50,6 +51,17 @@ def by_flag(cases: Iterable[Case]) -> dict[str, list[Check]]:
 def is_rejected(mutant: Mutant, some: Iterable[Check]) -> bool:
     """Tell whether one of the checks notices; those after it are not run."""
     return any(judge(check, mutant.backend()).outcome in tally.WRONG for check in some)
+
+
+def unearned(cases: Sequence[Case]) -> set[tuple[str, str]]:
+    """The ids of cases, each with a flag that it carries and no mutant of that flag for it to reject."""
+    carriers = by_flag(cases)
+    left = {(case.id, flag) for case in cases for flag in case.flags if case.verdict != "either"}
+    for mutant in mutants():
+        for flag in mutant.flags:
+            some = [check for check in carriers[flag] if (check.case.id, flag) in left]
+            left -= {(check.case.id, flag) for check in some if is_rejected(mutant, [check])}
+    return left
 
 
 def attempt(mutant: Mutant, some: Iterable[Check]) -> Trial:
@@ -97,7 +109,8 @@ def overview(trials: Iterable[Trial]) -> Table:
 
 def matrix(trials: Sequence[Trial], cases: Sequence[Case]) -> Iterator[Text]:
     """Draw mutants x case files, the number of checks that noticed in each cell, 9 for more; then the files."""
-    letters = {file: chr(ord("A") + at) for at, file in enumerate(dict.fromkeys(case.file for case in cases))}
+    files = dict.fromkeys(case.file for case in cases)
+    letters = dict(zip(files, ascii_letters, strict=False))
     file_of = {case.id: case.file for case in cases}
     rows = {trial.mutant.name: Counter(file_of[result.case] for result in trial.rejected) for trial in trials}
     width = max(map(len, rows)) + 1

@@ -20,8 +20,11 @@ class Altered(NumPy):
 
     def call(self, op: str, arrays: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         """Call the operation; NumPy's warnings do not matter, since what comes of it is judged."""
-        with np.errstate(all="ignore"):
-            return super().call(op, *self.package.accepted(op, arrays, options))
+        try:
+            with np.errstate(all="ignore"):
+                return super().call(op, *self.package.accepted(op, arrays, options))
+        except (TypeError, ValueError) as error:
+            raise self.package.refused(error) from error
 
 
 @dataclass(frozen=True)
@@ -52,3 +55,18 @@ def replaces(step: str, *flags: str) -> Callable[[Callable[..., Any]], Mutant]:
         return Mutant(function.__name__.replace("_", "-"), flags, function.__doc__.splitlines()[0], step, function)
 
     return make
+
+
+def pairs_of(arrays: dict[str, Any]) -> tuple[int, ...]:
+    """The numbers of queries and keys (T, S) of a call, or () where it has none."""
+    queries, keys = arrays.get("q", arrays.get("query")), arrays.get("k", arrays.get("keys"))
+    return (queries.shape[-2], keys.shape[-2]) if np.ndim(queries) > 1 and np.ndim(keys) > 1 else ()
+
+
+def respelled(options: dict[str, Any], change: Callable[[dict], dict]) -> dict[str, Any]:
+    """The options with every part of the mask rule's spelling changed, the innermost first."""
+
+    def walk(spec: dict[str, Any]) -> dict[str, Any]:
+        return change(spec | {"of": [walk(part) for part in spec["of"]]} if "of" in spec else spec)
+
+    return options | {"mask": walk(options["mask"])} if options.get("mask") else options

@@ -11,15 +11,20 @@ import numpy as np
 
 from conformance.contract import OPERATIONS
 from conformance.mutants.memory import Honest
-from conformance.mutants.record import replaces
+from conformance.mutants.record import replaces, respelled
 from impl_numpy import rules
 
 VECTORS = ("q", "k", "v", "d_out", "query", "keys", "values", "state", "patterns")
 
 
+def is_array(x: Any) -> bool:
+    """Whether an argument is an array."""
+    return isinstance(x, np.ndarray)
+
+
 def each_array(arrays: dict[str, Any], change: Callable[[str, np.ndarray], np.ndarray]) -> dict[str, Any]:
     """The array arguments, each as the change of its name and value gives it; what is no array stays."""
-    return {name: change(name, x) if isinstance(x, np.ndarray) else x for name, x in arrays.items()}
+    return {name: change(name, x) if is_array(x) else x for name, x in arrays.items()}
 
 
 def each_option(options: dict[str, Any], change: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -90,8 +95,11 @@ def flags_by_truth(self, op, arrays, options):
 @replaces("accepted", "truthy-flag")
 def true_as_one(self, op, arrays, options):
     """True is the number 1 where a number is due."""
-    flags = ("is_causal", "enable_gqa")
-    return arrays, each_option(options, lambda name, x: int(x) if isinstance(x, bool) and name not in flags else x)
+
+    def counted(name: str, x: Any) -> Any:
+        return int(x) if isinstance(x, bool) and name not in ("is_causal", "enable_gqa") else x
+
+    return arrays, respelled(each_option(options, counted), lambda spec: each_option(spec, counted))
 
 
 @replaces("accepted", "unknown-keyword-ignored")
@@ -122,133 +130,56 @@ def sizes_made_whole(self, op, arrays, options):
     """Sizes are cut to whole numbers of at least 1, and updates to at least 0."""
 
     def whole(name: str, x: Any) -> Any:
-        if isinstance(x, list):
-            return [whole(name, size) for size in x]
-        is_size = name in ("heads", "groups", "steps", "block_size", "k", "top_k") and isinstance(x, int | float)
+        is_size = name in ("heads", "groups", "steps", "k", "top_k") and isinstance(x, int | float)
         return max(int(x), name != "steps") if is_size else x
 
     return arrays, each_option(options, whole)
 
 
-@replaces("window", "size-unchecked")
-def window_of_any_size(self, left=None, right=None, *, offset=0):
-    """A window may have sides below 0."""
-    return rules.Window(left, right, offset)
+@replaces("accepted", "size-unchecked")
+def tile_sizes_made_up(self, op, arrays, options):
+    """A block_size that is no pair of sizes is one of 8 by 8."""
+    sizes = options.get("block_size")
+    is_pair = isinstance(sizes, list) and len(sizes) == 2 and all(isinstance(size, int) and size > 0 for size in sizes)
+    return arrays, options if sizes is None or is_pair else options | {"block_size": [8, 8]}
 
 
-# --- shapes ---
+@replaces("accepted", "size-unchecked")
+def rules_of_any_size(self, op, arrays, options):
+    """Numbers of rules are cut to whole numbers that are legal; what is no number is 0."""
+    least = {"offset": -(2**30), "step": 1, "size": 1, "width": 1}
+
+    def whole(name: str, x: Any) -> Any:
+        if name in ("rule", "of", "lengths", "q_ids", "k_ids") or (name in ("left", "right") and x is None):
+            return x
+        number = max(int(x) if isinstance(x, int | float) else 0, least.get(name, 0))
+        return number | 1 if name == "width" else number
+
+    return arrays, respelled(options, lambda spec: each_option(spec, whole))
 
 
-@replaces("accepted", "shape-unchecked")
-def extra_values_cut(self, op, arrays, options):
-    """Values beyond the last key are cut off."""
-    keys = arrays.get("k", arrays.get("keys"))
-
-    def cut(name: str, x: np.ndarray) -> np.ndarray:
-        return x[..., : keys.shape[-2], :] if name in ("v", "values") and np.ndim(keys) > 1 else x
-
-    return each_array(arrays, cut), options
-
-
-@replaces("accepted", "shape-unchecked")
-def extra_features_cut(self, op, arrays, options):
-    """Queries and keys are compared by the features that both have."""
-    pairs = ("q", "k", "query", "keys", "state", "patterns")
-    D = min((np.shape(x)[-1] for name, x in arrays.items() if name in pairs and np.ndim(x)), default=0)
-    return each_array(arrays, lambda name, x: x[..., :D] if name in pairs and x.ndim else x), options
-
-
-@replaces("accepted", "heads-unchecked")
-def heads_taken_in_turn(self, op, arrays, options):
-    """Key/value heads that do not divide the query heads are taken in turn."""
-    heads = arrays["q"].shape[-3] if np.ndim(arrays.get("q")) > 2 else 0
-
-    def in_turn(name: str, x: np.ndarray) -> np.ndarray:
-        is_odd = heads and name in ("k", "v") and x.ndim > 2 and x.shape[-3] > 0 and heads % x.shape[-3]
-        return np.take(x, np.arange(heads) % x.shape[-3], axis=-3) if is_odd else x
-
-    return each_array(arrays, in_turn), options
-
-
-@replaces("accepted", "mask-bent-to-fit")
-def mask_cut_to_size(self, op, arrays, options):
-    """A mask or bias that is too long is cut."""
-    shape = pairs_of(arrays)
-
-    def cut(name: str, x: np.ndarray) -> np.ndarray:
-        return x[..., : shape[0], : shape[1]] if name in ("mask", "bias") and shape and x.ndim > 1 else x
-
-    return each_array(arrays, cut), options
-
-
-@replaces("accepted", "mask-bent-to-fit")
-def mask_turned_to_fit(self, op, arrays, options):
-    """A mask or bias (S, T) is transposed."""
-    turned = pairs_of(arrays)[::-1]
-    is_pair = ("mask", "bias")
-    return each_array(arrays, lambda name, x: x.mT if name in is_pair and x.shape[-2:] == turned else x), options
-
-
-def pairs_of(arrays: dict[str, Any]) -> tuple[int, ...]:
-    """The numbers of queries and keys (T, S), or () where there are none."""
-    queries, keys = arrays.get("q", arrays.get("query")), arrays.get("k", arrays.get("keys"))
-    return (queries.shape[-2], keys.shape[-2]) if np.ndim(queries) > 1 and np.ndim(keys) > 1 else ()
-
-
-@replaces("accepted", "ambiguous-mask")
-def mask_read_as_lengths(self, op, arrays, options):
-    """A mask (B, S) that is none (T, S) is taken for one row of keys for each batch element."""
-    q, mask, pairs = arrays.get("q"), arrays.get("mask"), pairs_of(arrays)
-    if np.ndim(mask) != 2 or np.ndim(q) < 3 or len(mask) != len(q) or len(mask) in (1, pairs[0]):
-        return arrays, options
-    return arrays | {"mask": mask.reshape(len(mask), *[1] * (q.ndim - 2), -1)}, options
-
-
-@replaces("accepted", "mask-values-unchecked")
-def mask_by_truth(self, op, arrays, options):
-    """Whatever is not 0 in a mask is visible."""
-    return each_array(arrays, lambda name, x: x != 0 if name == "mask" else x), options
-
-
-@replaces("accepted", "parts-unchecked")
-def parts_cut_to_size(self, op, arrays, options):
-    """Parts are converted to the first one's dtype and cut to its rows and features."""
-    if "out0" not in arrays:
-        return arrays, options
-    out, lse = arrays["out0"], arrays["lse0"]
-
-    def cut(name: str, x: np.ndarray) -> np.ndarray:
-        like = out if name.startswith("out") else lse
-        return x[tuple(slice(size) for size in like.shape)].astype(like.dtype) if x.ndim == like.ndim else x
-
-    return each_array(arrays, cut), options
+@replaces("split_heads", "size-unchecked")
+def features_left_over_dropped(self, x, heads):
+    """Features that cannot be shared evenly are left out."""
+    return Honest.split_heads(self, x[..., : x.shape[-1] // heads * heads] if heads > 0 else x, heads)
 
 
 # --- the errors themselves ---
 
 
-@replaces("attention", "integer-inputs", "mixed-dtypes", "wrong-kind")
-def type_errors_as_value_errors(self, q, k, v, mask=None, **options):
+@replaces("refused", "integer-inputs", "mixed-dtypes", "wrong-kind")
+def type_errors_as_value_errors(self, error):
     """A wrong type is a ValueError."""
-    try:
-        return Honest.attention(self, q, k, v, mask, **options)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+    return ValueError(str(error)) if isinstance(error, TypeError) else error
 
 
-@replaces("attention", "shape-unchecked", "heads-unchecked", "mask-bent-to-fit")
-def value_errors_as_runtime_errors(self, q, k, v, mask=None, **options):
-    """A wrong shape is a RuntimeError, as from a matrix product."""
-    try:
-        return Honest.attention(self, q, k, v, mask, **options)
-    except ValueError as error:
-        raise RuntimeError(str(error)) from error
+@replaces("refused", "shape-unchecked", "heads-unchecked")
+def value_errors_as_runtime_errors(self, error):
+    """A wrong shape is a RuntimeError, as it is from a matrix product."""
+    return RuntimeError(str(error)) if isinstance(error, ValueError) else error
 
 
-@replaces("attention", "ambiguous-mask", "heads-unchecked", "mask-values-unchecked")
-def errors_without_a_way_out(self, q, k, v, mask=None, **options):
+@replaces("refused", "ambiguous-mask", "heads-unchecked", "mask-values-unchecked")
+def errors_without_a_way_out(self, error):
     """The message says that an argument is wrong, and neither which nor what to do."""
-    try:
-        return Honest.attention(self, q, k, v, mask, **options)
-    except (TypeError, ValueError) as error:
-        raise type(error)("invalid argument") from error
+    return type(error)("invalid argument")

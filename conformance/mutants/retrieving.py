@@ -74,6 +74,12 @@ def index_minus_one_wraps(self, p, masked, visible, kept):
     return output, weights, np.where(seen, kept, -1)
 
 
+@replaces("best", "index-of-raw-score")
+def best_keys_before_the_scale(self, p, masked, visible, kept):
+    """The best keys are those of the largest products, before the scale."""
+    return Honest.best(self, p, masked, visible, self.best_first(p.q @ p.k.mT, visible)[..., : kept.shape[-1]])
+
+
 # --- recall ---
 
 
@@ -118,6 +124,13 @@ def energy_with_the_whole_square(self, state):
 def energies_along_the_last_axis(self, energies):
     """The energies of the steps are stacked on the last axis."""
     return np.stack(energies, axis=-1)
+
+
+@replaces("update", "no-maximum-subtracted")
+def recall_without_a_maximum(self, state, patterns, beta, dtype):
+    """No maximum is subtracted before exp."""
+    terms = np.exp(self.similarities(state, patterns, beta))
+    return (terms / terms.sum(axis=-1, keepdims=True)) @ patterns
 
 
 @replaces("update", "recall-rounds-each-step")

@@ -34,6 +34,19 @@ def every_key_found(self, p):
     return np.ones((len(p.rows), len(p.cols)), bool)
 
 
+@replaces("first_found", "search-unmasked", "finite-fill")
+def hidden_keys_at_minus_hundred(self, nearness, visible, k):
+    """Hidden keys have the score -100, and are found before visible ones that are worse."""
+    return self.best_first(np.where(visible, nearness, -100), np.ones_like(visible))[..., :k]
+
+
+@replaces("first_found", "hidden-nan-in-keys")
+def minus_infinity_added_to_the_nearness(self, nearness, visible, k):
+    """-inf is added where a key is hidden: a NaN there stays NaN, which is sorted before all numbers."""
+    lowered = nearness + np.where(visible, 0, -np.inf)
+    return self.best_first(np.where(np.isnan(lowered), np.inf, lowered), np.ones_like(visible))[..., :k]
+
+
 @replaces("first_found", "search-stops-early")
 def best_of_the_first_four(self, nearness, visible, k):
     """Keys beyond the first block of four, or of k, are not looked at."""
@@ -63,6 +76,12 @@ def places_at_minus_infinity_for_every_metric(self, query, keys, k, **options):
 
 
 # --- metrics ---
+
+
+@replaces("dot", "metric-ignored")
+def product_is_the_cosine(self, query, keys):
+    """The dot product is the cosine."""
+    return Honest.cosine(self, query, keys)
 
 
 @replaces("cosine", "metric-ignored")

@@ -50,7 +50,7 @@ def exp_of_the_scores_themselves(self, top):
     return np.zeros_like(top)
 
 
-@replaces("top", "maximum-over-all-rows")
+@replaces("top", "maximum-over-all-rows", "visible-nan-spread")
 def maximum_of_everything(self, p, masked):
     """One maximum is subtracted for all rows, so that low rows underflow."""
     top = Honest.top(self, p, masked)

@@ -35,6 +35,10 @@ def test_each_flag_is_that_of_a_mutant():
     assert {flag for mutant in mutants() for flag in mutant.flags} == load_flags().keys()
 
 
+def test_each_case_catches_every_bug_that_its_flags_name():
+    assert proving.unearned(cases()) == set()
+
+
 def test_the_honest_attention_that_they_alter_passes_every_case():
     honest = Altered()
     results = [judge(check, honest) for case in cases() for check in checks(case)]

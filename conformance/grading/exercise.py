@@ -44,8 +44,8 @@ class Implement:
 
     It is judged on the cases that are named, and on those with one of the `flags` or `clauses` that it has arguments
     for. `ignores` are arrays of a case on which these outputs do not depend, `fixed` are options that the function
-    has built in, `defaults` arguments that some case leaves out. `lengths`: each case is judged also with its
-    sequences cut to that length.
+    has built in, `defaults` arguments that some case leaves out. `lengths`: each case is judged also with
+    sequences of that length.
     """
 
     function: str

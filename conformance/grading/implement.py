@@ -81,14 +81,15 @@ def _verdict(demand: Demand, trial: Trial) -> Verdict | None:
 
 def _inputs(task: Implement, cases: Sequence[Case]) -> list[Case]:
     whole = chosen(task, cases)
-    return sorted([*whole, *(_cut(case, length) for case in whole for length in task.lengths)], key=size)
+    return sorted([*whole, *(_resized(case, length) for case in whole for length in task.lengths)], key=size)
 
 
-def _cut(case: Case, length: int) -> Case:
-    """The case with its sequences cut to that length, and what is then expected."""
+def _resized(case: Case, length: int) -> Case:
+    """The case with sequences of that length, and what is then expected; arrays can only be cut."""
     arrays = {name: array[..., :length, :] for name, array in case.arrays.items()}
-    name = f"{case.id}, cut to a length of {length}"
-    return replace(case, id=name, arrays=arrays, expect=expected(case.op, arrays, case.options))
+    options = case.options | ({"T": length, "S": length} if case.op == "mask_array" else {})
+    name = f"{case.id}, with a length of {length}"
+    return replace(case, id=name, arrays=arrays, options=options, expect=expected(case.op, arrays, options))
 
 
 def _attempt(task: Implement, case: Case, written: Written) -> Attempt:

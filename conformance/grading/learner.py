@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ def submission(path: Path) -> Submission:
         raise Unusable(f"{path}: the name has to tell the framework, as in {' or '.join(map(_named, FRAMEWORKS))}")
     if not (path.parent / "exercise.toml").is_file():
         raise Unusable(f"{path} answers no exercise: there is no exercise.toml beside it; leave it in its folder")
+    if not find_spec(framework[1]):
+        remedy = f"pip install 'attention-three-ways[{EXTRAS[framework[1]]}]'"
+        raise Unusable(f"{path}: {framework[1]} is not installed. Install it with {remedy}")
     return Submission(path, load(path.parent), framework[1], imported(path))
 
 
@@ -58,7 +62,7 @@ def imported(path: Path) -> dict[str, Any]:
         try:
             exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
         except (Exception, SystemExit) as error:
-            raise Unusable(f"{path} cannot be imported: {told(error, path)}{_remedy(error)}") from error
+            raise Unusable(f"{path} cannot be imported: {told(error, path)}") from error
     return names
 
 
@@ -75,11 +79,6 @@ def _neighbours(folder: Path) -> Iterator[None]:
         for name in set(sys.modules) - before:
             if str(Path(getattr(sys.modules[name], "__file__", None) or "/").parent) == place:
                 del sys.modules[name]
-
-
-def _remedy(error: BaseException) -> str:
-    extra = EXTRAS.get(error.name or "") if isinstance(error, ModuleNotFoundError) else None
-    return f"; install it with: pip install 'attention-three-ways[{extra}]'" if extra else ""
 
 
 def told(error: BaseException, path: Path) -> str:

@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from conformance.grading.exercise import Predict
 from conformance.grading.finding import RIGHT, WRONG, Finding, advice, not_started
 from conformance.grading.learner import Submission, imported
@@ -34,7 +32,7 @@ def grade(task: Predict, submission: Submission) -> Finding:
 
 def _problem(task: Predict, guess: Any, value: Any) -> str | None:
     """Say what is wrong with a guess, or None."""
-    if task.choices and guess not in task.choices:
+    if task.choices and _plain(guess) not in task.choices:
         return f"predicted {guess!r}, which has to be one of {', '.join(map(repr, task.choices))}"
     if agrees(guess, value, task.tolerance):
         return None
@@ -42,7 +40,7 @@ def _problem(task: Predict, guess: Any, value: Any) -> str | None:
 
 
 def agrees(guess: Any, value: Any, tolerance: float) -> bool:
-    """Tell whether a number is within the tolerance, and anything else equal; a list is as good as a tuple."""
+    """Tell whether a number is within the tolerance, anything else equal; a list or an array is as good as a tuple."""
     if not tolerance:
         return _plain(guess) == _plain(value)
     try:
@@ -52,7 +50,8 @@ def agrees(guess: Any, value: Any, tolerance: float) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, (list, tuple, np.ndarray)) else value
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
 def _shown(value: Any) -> str:

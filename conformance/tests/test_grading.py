@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from typer.testing import CliRunner
 
 from conformance.__main__ import app
 from conformance.compare import Verdict
+from conformance.grading import learner
 from conformance.grading.exercise import load
 from conformance.grading.predict import agrees
 from conformance.grading.properties import PROPERTIES, Trial
@@ -96,9 +96,8 @@ def test_what_is_no_exercise_ends_with_2(tmp_path):
 
 
 def test_a_missing_framework_is_named_with_its_remedy(write, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    text = call(write("import torch\n", "mine_torch.py"), 2)
-    assert "pip install 'attention-three-ways[torch]'" in text
+    monkeypatch.setattr(learner, "find_spec", lambda name: None)
+    assert "pip install 'attention-three-ways[torch]'" in call(write("", "mine_torch.py"), 2)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +150,9 @@ def test_an_exercise_says_what_is_wrong_with_its_description(tmp_path):
         (np.float32(0.7), 0.7, 1e-6, True),
         ([2, 3], (2, 3), 0.0, True),
         ((3, 2), (2, 3), 0.0, False),
+        (np.array([2, 3]), (2, 3), 0.0, True),
+        (np.ones((2, 2)), (2, 3), 0.0, False),
+        (np.ones(2), 1.0, 0.1, False),
         ("nan", "nan", 0.0, True),
         (1, True, 0.0, True),
     ],

@@ -25,7 +25,7 @@ BLOCK_SIZE = (256, 512)
 
 
 class Rows(NamedTuple):
-    """What is known of a tile of rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv)."""
+    """What is known of some rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv)."""
 
     top: Any
     total: Any

@@ -1,4 +1,4 @@
-"""The gradient of attention, derived by hand."""
+"""The gradient of attention."""
 
 from __future__ import annotations
 

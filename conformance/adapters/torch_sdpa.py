@@ -30,8 +30,8 @@ class TorchSDPA(Tensors):
         missing = [name for name in ("softcap", "sinks") if name in options or name in arrays]
         if missing:
             return f"scaled_dot_product_attention has no {missing[0]}"
-        if fault := rules.fault(options.get("mask"), arrays):
-            return f"scaled_dot_product_attention takes no rules, and this one makes no array: {fault}"
+        if rules.fault(options.get("mask"), arrays):
+            return "scaled_dot_product_attention takes no rules, so that it cannot refuse a wrong one"
         return None
 
     def outputs(self, op: str) -> tuple[str, ...]:

@@ -272,9 +272,7 @@ class Not(Mask):
 for rule in (Causal, Window, Prefix, Dilated, Chunked):
     jax.tree_util.register_static(rule)
 for rule in (Padding, Segments, And, Or, Not):
-    jax.tree_util.register_pytree_node(
-        rule, lambda x: ([getattr(x, f.name) for f in fields(x)], None), lambda _, parts, rule=rule: rule(*parts)
-    )
+    jax.tree_util.register_pytree_node(rule, lambda x: ([*vars(x).values()], None), lambda _, xs, rule=rule: rule(*xs))
 
 
 # --- what the rules share --------------------------------------------------------------------------------

@@ -52,14 +52,8 @@ def _best() -> Iterator[Fact]:
         (1, "the best key alone gives the output", "top-k-not-renormalised"),
         (7, "all keys are listed, best first", "top-k-in-key-order"),
     ):
-        yield retrieve(
-            f"retrieve-top-{top_k}-of-7",
-            f"With top_k={top_k} {told}.",
-            "G1",
-            flag,
-            dictionary(),
-            top_k=top_k,
-        )
+        name, fact = f"retrieve-top-{top_k}-of-7", f"With top_k={top_k} {told}."
+        yield retrieve(name, fact, "G1", flag, dictionary(), top_k=top_k)
     yield retrieve(
         "retrieve-top-2-follows-a-negative-scale",
         "The best keys are those of the largest weights, which a negative scale turns round.",

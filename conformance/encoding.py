@@ -33,19 +33,21 @@ def sha256(array: np.ndarray) -> str:
     return hashlib.sha256(npy(array)).hexdigest()
 
 
-def encode_numbers(array: np.ndarray, store: dict[str, np.ndarray]) -> Any:
-    """The array's numbers as a flat list, or the name under which they were put into the store."""
-    if array.size > LONGEST_LIST:
+def encode_numbers(array: np.ndarray, store: dict[str, np.ndarray] | None) -> Any:
+    """The array's numbers as a flat list, or, where there is a store, the name under which it has a long one."""
+    if store is not None and array.size > LONGEST_LIST:
         digest = sha256(array)
         store[digest[:16]] = array
         return {"sha256": digest}
     numbers = [_plain(number) for number in array.ravel()]
-    if not _same(decode_numbers(numbers, array.dtype, array.shape, store.__getitem__), array):
+    if not _same(decode_numbers(numbers, array.dtype, array.shape), array):
         raise ValueError(f"these {array.dtype} numbers change on their way through JSON: {numbers}")
     return numbers
 
 
-def decode_numbers(numbers: Any, dtype: np.dtype, shape: tuple[int, ...], fetch: Fetch) -> np.ndarray:
+def decode_numbers(
+    numbers: Any, dtype: np.dtype, shape: tuple[int, ...], fetch: Fetch | None = None
+) -> np.ndarray:
     """The array that `encode_numbers` wrote; `fetch` finds a stored one by its SHA-256.
 
     Raises ValueError when the count does not fit the shape or the stored array is not what its name says.
@@ -59,8 +61,11 @@ def decode_numbers(numbers: Any, dtype: np.dtype, shape: tuple[int, ...], fetch:
     return plain.astype(dtype).reshape(shape)
 
 
-def encode(array: np.ndarray, store: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The JSON record of an array: dtype, shape and numbers (bits for bfloat16, pairs for complex)."""
+def encode(array: np.ndarray, store: dict[str, np.ndarray] | None = None) -> dict[str, Any]:
+    """The JSON record of an array: dtype, shape and numbers (bits for bfloat16, pairs for complex).
+
+    Without a store the numbers of a long array too are a list.
+    """
     record = {"dtype": array.dtype.name, "shape": list(array.shape)}
     if array.dtype == BFLOAT16:
         return record | {"bits": encode_numbers(array.view(np.uint16), store)}
@@ -70,7 +75,7 @@ def encode(array: np.ndarray, store: dict[str, np.ndarray]) -> dict[str, Any]:
     return record | {"values": encode_numbers(array, store)}
 
 
-def decode(record: dict[str, Any], fetch: Fetch) -> np.ndarray:
+def decode(record: dict[str, Any], fetch: Fetch | None = None) -> np.ndarray:
     """The array of a JSON record.
 
     Raises ValueError, with what is wrong, for a record that `encode` cannot have written.

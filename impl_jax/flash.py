@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from . import arguments, checks
-from .arrays import guard, operand
+from .arrays import finite_part, guard, operand
 from .attention import blend, cap, default_scale, prepare, scaled_scores
 from .masks import cut, split_mask, visibility
 from .softmax import close, exponentials, row_top
@@ -188,8 +188,9 @@ def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
     # jax: divided where that gives a number, so that a row that is lost gives nothing to any gradient.
-    whole = divisor > 0
-    return jnp.where(whole, state.acc / jnp.where(whole, divisor, 1), jnp.nan), lse[..., 0]
+    acc, broken = finite_part(state.acc)
+    whole = ~broken & (divisor > 0)
+    return jnp.where(whole, acc / jnp.where(divisor > 0, divisor, 1), jnp.nan), lse[..., 0]
 
 
 @jax.jit

@@ -36,12 +36,13 @@ def softmax(masked, visible, sinks=None):
 
 def row_top(masked):
     """The largest score of each row (..., T, 1), -inf where there is none; NaN wins."""
-    return masked.max(axis=-1, keepdims=True, initial=-jnp.inf)
+    # jax: a constant for the derivative, like what is subtracted.
+    return lax.stop_gradient(masked).max(axis=-1, keepdims=True, initial=-jnp.inf)
 
 
 def shift(top):
     """What is subtracted before exp: the row maximum, or 0 where it is -inf (-inf - -inf is NaN)."""
-    # jax: a constant for the derivative, since neither weights nor lse depend on what is subtracted.
+    # jax: a constant for the derivative, since neither the weights nor the lse depend on it.
     return lax.stop_gradient(jnp.where(top == -jnp.inf, 0, top))
 
 
@@ -49,8 +50,8 @@ def exponentials(masked, visible, top):
     """exp(score - top) at the visible pairs, exactly 0 at the hidden ones."""
     # jax: XLA may compute `masked` anew here, with another rounding, or subtract from a product that it never rounds.
     # With huge scores that is noise where 0 is due: nothing may exceed the top, and the derivative does not notice.
-    excess = masked - lax.stop_gradient(masked)
-    shifted = jnp.where(masked <= top, masked, top + excess) - shift(top)
+    limit = lax.stop_gradient(top) + (masked - lax.stop_gradient(masked))
+    shifted = jnp.where(masked <= top, masked, limit) - shift(top)
     # jax: a row that is lost gives nothing to any gradient; 0 * NaN would reach the keys that it sees.
     return jnp.where(visible, jnp.exp(guard(shifted, jnp.isfinite(shifted))), 0)
 

@@ -1,8 +1,9 @@
-"""The command line: python -m conformance run | list | show | grade | mutants."""
+"""The command line: python -m conformance run | list | show | grade | mutants | compare | ledger | export."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, timezone
@@ -13,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance import selecting, tally
+from conformance import exchanging, selecting, selfcheck, smoke, tally
 from conformance.ledger import Ledger, load
 from conformance.loading import Case, Check, digest, load_cases, load_flags
 from conformance.loading import checks as all_checks
@@ -52,6 +53,7 @@ Json = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="How many processes work at a time.")]
 Full = Annotated[bool, typer.Option("--full", help="Run all checks on each, some minutes, and draw the matrix.")]
+Smoke = Annotated[bool, typer.Option("--smoke", help="Five cases only, to tell a bad adapter from a bad backend.")]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first wrong answer.")]
 
 
@@ -68,6 +70,7 @@ def run(
     clause: Clauses = None,
     jobs: Jobs = DEFAULT_JOBS,
     fail_fast: FailFast = False,
+    smoke_: Smoke = False,
 ) -> None:
     """Run the cases on backends and report. Exit code: 0 nothing differs, 1 something does, 2 wrong usage."""
     from conformance import report as terminal
@@ -76,16 +79,20 @@ def run(
     with usage_errors():
         specs = selecting.backends(selecting.with_settings(backend or DEFAULT_BACKENDS, arrays, errors))
         checks = selecting.select(cases, text, ops=op or (), dtypes=dtype or (), clauses=clause or ())
+        checks = smoke.only(checks) if smoke_ else checks
+    trust_the_judge()
     running = Run(checks, specs, jobs=jobs)
     ledgers: dict[str, Ledger] = {}
     results = sorted(collect(running, ledgers, len(checks) * len(specs), fail_fast), key=_order(checks, specs))
-    refuse(running.unloaded, results)
+    refuse(running.unloaded)
     problems = [line for name in ledgers for line in _problems(name, ledgers[name], cases)]
     problems += [f"{name}: every check is unsupported, so nothing was judged" for name in tally.unasked(results)]
     chosen = list({check.case.id: check.case for check in checks}.values())
     terminal.show(results, chosen, load_flags(), problems, Console())
+    if smoke_:
+        smoke.show(results, Console())
     if json:
-        write_json(json, results, running.info, chosen)
+        write_json(json, results, running.info, cases)
     if report:
         write_html(report, results, chosen, problems, running.info)
     raise typer.Exit(1 if problems or tally.wrong(results) else 0)
@@ -133,6 +140,10 @@ def mutants(full: Full = False) -> None:
     raise typer.Exit(0 if proving.show(load_cases(), Console(), full=full) else 1)
 
 
+for command in (exchanging.compare, exchanging.ledger, exchanging.export):
+    app.command()(command)
+
+
 @contextmanager
 def usage_errors() -> Iterator[None]:
     """Turn what the user got wrong into a message and exit code 2."""
@@ -143,7 +154,13 @@ def usage_errors() -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
-def refuse(unloaded: dict[str, str], results: Sequence[Result]) -> None:
+def trust_the_judge() -> None:
+    """End the program where the judge takes a wrong answer for a right one, or the other way round."""
+    if fault := selfcheck.fault():
+        raise SystemExit(f"the judge is broken, so no verdict of it counts: {fault}")
+
+
+def refuse(unloaded: dict[str, str]) -> None:
     """End with exit code 2 where a backend could not be loaded; what the others gave is not worth a report."""
     for spec, reason in unloaded.items():
         typer.secho(f"{spec}: {reason}", err=True, fg="red")
@@ -195,7 +212,8 @@ def write_json(path: Path, results: Sequence[Result], infos: dict, cases: Sequen
     names = list(dict.fromkeys(result.backend for result in results))
     path.parent.mkdir(parents=True, exist_ok=True)
     for name in names:
-        file = path if len(names) == 1 else path.with_name(f"{path.stem}.{name}{path.suffix}")
+        plain = re.sub(r"[^\w.-]+", "_", name)  # a backend may be named by a path or a command
+        file = path if len(names) == 1 else path.with_name(f"{path.stem}.{plain}{path.suffix}")
         header = Header(digest(list(cases)), name, infos.get(name, {}), started)
         write(file, header, [result for result in results if result.backend == name])
         typer.echo(f"results: {file}")

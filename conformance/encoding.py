@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -104,6 +105,11 @@ def members(npz: bytes) -> dict[str, bytes]:
     """What an npz file holds, without the compression, which differs between builds of zlib."""
     with zipfile.ZipFile(io.BytesIO(npz)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def encode_option(value: Any) -> Any:
+    """An option as JSON can hold it: NaN and infinities as {"number": "nan"}."""
+    return {"number": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(number: np.generic) -> Any:

@@ -170,7 +170,8 @@ def verdict(results: Sequence[Result], problems: Sequence[str]) -> str:
     said = f"{bad} of {len(results)} checks went wrong" if bad else "Nothing differs"
     if not problems:
         return said
-    return f"{said}, and the ledgers have {len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    many = f"are {len(problems)} problems" if len(problems) > 1 else "is 1 problem"
+    return f"{said}, and beside that there {many}"
 
 
 def counts(results: Sequence[Result]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from typing import Any
 
@@ -12,7 +11,7 @@ from conformance.adapter import Failed, Unsupported
 from conformance.adapters import rules
 from conformance.adapters.lines import Lines
 from conformance.contract import OPERATIONS
-from conformance.encoding import BFLOAT16, decode, encode
+from conformance.encoding import BFLOAT16, decode, encode, encode_option
 
 PROTOCOL = 1
 HELLO_TIMEOUT = 60.0
@@ -101,7 +100,7 @@ class Process:
             options = {name: value for name, value in options.items() if name != "mask"}
         numbers = {name: a.item() for name, a in arrays.items() if name in _NUMBERS and self.is_own(a) and not a.ndim}
         given = {n: _told(a) if self.is_own(a) else {"python": a} for n, a in arrays.items() if n not in numbers}
-        return given, {name: _number(value) for name, value in (options | numbers).items()}
+        return given, {name: encode_option(value) for name, value in (options | numbers).items()}
 
     def _outputs(self, answer: dict[str, Any]) -> dict[str, Any]:
         if answer.get("id") != self._asked:
@@ -130,10 +129,6 @@ def _output(name: str, record: Any) -> Any:
             return decode(record)
     except (ValueError, TypeError, KeyError) as error:
         raise Failed(f"its output {name} is no array: {type(error).__name__}: {error}") from None
-
-
-def _number(value: Any) -> Any:
-    return {"number": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _fault(hello: dict[str, Any]) -> str | None:

@@ -38,6 +38,10 @@ class Torch(Tensors, Mirror):
     name, module = "torch", "impl_torch"
     libraries = ("torch", "numpy")
 
+    def info(self) -> dict[str, Any]:
+        """Say which versions ran, on which device, and how exact float32 is there."""
+        return super().info() | {"float32_matmul_precision": torch.get_float32_matmul_precision()}
+
 
 def backend() -> Torch:
     """Make the backend."""

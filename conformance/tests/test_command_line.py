@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance import __main__ as command_line
-from conformance import selecting
+from conformance import selecting, selfcheck, smoke
 from conformance.ledger import Entry
-from conformance.loading import Case
+from conformance.loading import Case, load_cases, load_flags
 from conformance.results import read
 from conformance.tests.handmade import FLAGS, case
 
@@ -55,6 +55,33 @@ def test_the_command_that_a_failure_prints_repeats_it():
     assert "1 of 1 checks went wrong" in call(*arguments, code=1)
 
 
+def test_a_plain_function_is_judged_and_what_it_lacks_is_named():
+    text = call("run", "--backend", "conformance.tests.kernels:raises", "-k", "causal", code=1)
+    assert "1 conformance.tests.kernels:raises: the function has no parameter mask" in text
+    assert "2 conformance.tests.kernels:raises: a function is judged as attention, once" in text
+    assert "conformance.tests.kernels:raises: every check is unsupported, so nothing was judged" in text
+
+
+def test_smoke_runs_five_cases_and_says_what_the_first_failure_means(monkeypatch):
+    monkeypatch.setattr(command_line, "load_cases", load_cases)
+    monkeypatch.setattr(command_line, "load_flags", load_flags)
+    assert "speaks against the adapter" in call("run", "--backend", "numpy", "--smoke", code=0)
+    text = call("run", "--backend", "conformance.tests.kernels:upside_down", "--smoke", code=1)
+    assert "Smoke test of conformance.tests.kernels:upside_down pass one-key pass plain-float32 " in text
+    assert "true-may-attend: The mask does not arrive, or True hides there" in text
+    assert "none of the smoke cases matches" in call("run", "--smoke", "--op", "merge", code=2)
+
+
+def test_every_smoke_case_is_there():
+    assert {*smoke.STEPS} <= {case.id for case in load_cases() if case.op == "attention"}
+
+
+def test_a_broken_judge_gives_no_verdict(monkeypatch):
+    monkeypatch.setattr(selfcheck, "fault", lambda: "a NaN is judged as pass")
+    done = CliRunner().invoke(command_line.app, ["run", "--backend", "numpy"])
+    assert done.exit_code != 0 and "the judge is broken" in str(done.exception)
+
+
 def test_fail_fast_stops_at_the_first_wrong_answer():
     assert "1 of 1 checks went wrong" in call(
         "run", "--backend", "numpy", "-k", "seven", "--jobs", "1", "--fail-fast", code=1
@@ -62,15 +89,16 @@ def test_fail_fast_stops_at_the_first_wrong_answer():
 
 
 def test_several_backends_are_written_to_a_file_each(tmp_path):
-    results = [command_line.Result.of(check, name, "pass", "") for name in "ab" for check in selecting.select(CASES)]
+    names = "a", "my/kernel.py:attention"
+    results = [command_line.Result.of(check, name, "pass", "") for name in names for check in selecting.select(CASES)]
     command_line.write_json(tmp_path / "r.jsonl", results, {}, CASES)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.a.jsonl", "r.b.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.a.jsonl", "r.my_kernel.py_attention.jsonl"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--backend", "nunpy"], "Did you mean numpy?"),
+        (["--backend", "nunpy"], "Did you mean numpy"),
         (["--backend", "no_such_module:backend"], "No module named 'no_such_module'"),
         (["--backend", "numpy", "-k", "causal-sees-the-frist"], "Did you mean causal-sees-the-first-key?"),
         (["--backend", "numpy", "--op", "atention"], "known are attention"),
@@ -78,6 +106,12 @@ def test_several_backends_are_written_to_a_file_each(tmp_path):
         (["--backend", "numpy", "--clause", "Z9"], "known are A1"),
         (["--backend", "numpy", "--op", "merge"], "python -m conformance list"),
         (["--jobs", "0"], "--jobs"),
+        (["--backend", "numpy", "--arrays", "torch"], "--arrays and --errors are for plain functions"),
+        (["--backend", "nowhere.py:attention"], "nowhere.py:attention: there is no file nowhere.py"),
+        (["--backend", "nowhere.py"], "give path/to/file.py:function"),
+        (["--backend", "conformance.tests.kernels:queries"], "has no q, k, v; it has to be like attention(q, k, v"),
+        (["--backend", "conformance.tests.kernels:attention", "--arrays", "cupy"], "none of numpy, torch, jax"),
+        (["--backend", "exec:no-such-command"], "the command cannot be started"),
     ],
 )
 def test_wrong_usage_ends_with_2_and_says_what_to_do(arguments, said):
@@ -127,4 +161,4 @@ def test_a_ledger_entry_that_no_longer_holds_fails_the_run(monkeypatch):
     monkeypatch.setattr(command_line, "load", lambda backend: [entry])
     text = call("run", "--backend", "numpy", "-k", "causal", code=1)
     assert "ledger of numpy: causal-sees-the-first-key: listed as differs" in text
-    assert "Nothing differs, and the ledgers have 1 problem: 3 pass." in text
+    assert "Nothing differs, and beside that there is 1 problem: 3 pass." in text

@@ -124,6 +124,14 @@ def _failures(found: Sequence[Result], cases: dict[str, Case], flags: dict, cons
         console.print(Text(f"\nand {len(rest)} more:", "bold"))
         for result in rest:
             console.print(f"[red]{result.outcome}[/] {reproduce(result)}", soft_wrap=True)
+    if len(found) > 1:
+        console.print(Text(f"\n{kinds(found)}", "bold"))
+
+
+def kinds(found: Sequence[Result]) -> str:
+    """Say in one line what differs how often: one wrong dtype can be behind all of it."""
+    what = Counter(result.worst.what if result.worst is not None else result.reason.partition(":")[0] for result in found)
+    return "What differs: " + ", ".join(f"{name} {many} times" for name, many in what.most_common(5))
 
 
 def failure(result: Result, case: Case, flags: dict[str, dict]) -> Panel:

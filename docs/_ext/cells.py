@@ -66,7 +66,8 @@ class Run(SphinxDirective):
         code, text = "\n".join(self.content), output.text.rstrip("\n")
         shown = [] if "hide" in self.options else [nodes.literal_block(code, code, language="python")]
         if text:
-            shown.append(nodes.literal_block(text, text, language="text", classes=["output"]))
+            raised = ["raised"] if "raises" in self.options else []  # a message is a sentence, which may wrap
+            shown.append(nodes.literal_block(text, text, language="text", classes=["output", *raised]))
         if output.figure:
             shown.append(nodes.raw("", f'<figure class="drawn">{output.figure}</figure>', format="html"))
         return shown

@@ -63,11 +63,16 @@ def matrix(results: Sequence[Result]) -> Table:
     table.add_column("clause", no_wrap=True)
     table.add_column("", max_width=60)  # may shrink; the text itself stays on one line
     for backend in backends:
-        table.add_column(backend, justify="right", no_wrap=True)
+        table.add_column(short(backend), justify="right", no_wrap=True)
     for clause, row in tally.matrix(results).items():
         cells = [_cell(row[backend]) if backend in row else Text() for backend in backends]
         table.add_row(clause, Text(CLAUSES[clause], "dim", no_wrap=True, overflow="ellipsis"), *cells)
     return table
+
+
+def short(backend: str) -> str:
+    """Name a backend in a column: of a path only its last part, so that there is room for the clauses."""
+    return backend.rsplit("/", 1)[-1]
 
 
 def _cell(cell: tally.Cell) -> Text:
@@ -120,6 +125,7 @@ def not_judged(groups: Sequence[tuple[str, str, list[str]]], console: Console) -
 def _failures(found: Sequence[Result], cases: dict[str, Case], flags: dict, console: Console) -> None:
     for result in found[:FULL_FAILURES]:
         console.print(failure(result, cases[result.case], flags))
+        console.print(Text(reproduce(result), "bold"), soft_wrap=True)  # whole, to be copied
     if rest := found[FULL_FAILURES:]:
         console.print(Text(f"\nand {len(rest)} more:", "bold"))
         for result in rest:
@@ -135,14 +141,13 @@ def kinds(found: Sequence[Result]) -> str:
 
 
 def failure(result: Result, case: Case, flags: dict[str, dict]) -> Panel:
-    """Say all that is known of one failure, and the one command that repeats it."""
+    """Say all that is known of one failure; the command that repeats it is printed below."""
     lines = [Text(case.fact)]
     lines += [Text.assemble((clause, "bold"), f" {CLAUSES[clause]}") for clause in case.clauses]
     lines += [Text.assemble(("catches ", "dim"), _bug(flag, flags)) for flag in case.flags]
     lines += [Text(f"{result.op}({arguments(case)})", "dim"), Text(result.reason, "red")]
     if alike := explain.looks_like(result, case):
         lines.append(Text.assemble(("looks like: ", "dim"), (alike, "yellow")))
-    lines.append(Text(reproduce(result), "bold", no_wrap=True, overflow="fold"))
     title = f"[bold red]{result.outcome}[/] {escape(result.backend)} · {escape(result.check)}"
     return Panel(Group(*lines), title=title, title_align="left", border_style="red")
 
@@ -178,8 +183,8 @@ def verdict(results: Sequence[Result], problems: Sequence[str]) -> str:
     said = f"{bad} of {len(results)} checks went wrong" if bad else "Nothing differs"
     if not problems:
         return said
-    many = f"are {len(problems)} problems" if len(problems) > 1 else "is 1 problem"
-    return f"{said}, and beside that there {many}"
+    many = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
+    return f"{said}, and there is more: {many}" if bad else f"The run failed for {many}, though no check went wrong"
 
 
 def counts(results: Sequence[Result]) -> str:

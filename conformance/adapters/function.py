@@ -91,7 +91,8 @@ class Function:
 
     def _takes(self, name: str) -> bool:
         kinds = [parameter.kind for parameter in self._signature.parameters.values()]
-        return name in self._signature.parameters or Parameter.VAR_KEYWORD in kinds
+        # **options takes what attention takes; block_size is for those that name it.
+        return name in self._signature.parameters or (Parameter.VAR_KEYWORD in kinds and name != "block_size")
 
     def _rule(self, spec: dict[str, Any], arrays: dict[str, Any]) -> Any:
         if self._rules:

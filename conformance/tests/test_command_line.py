@@ -160,4 +160,4 @@ def test_a_ledger_entry_that_no_longer_holds_fails_the_run(monkeypatch):
     monkeypatch.setattr(command_line, "load", lambda backend: [entry])
     text = call("run", "--backend", "numpy", "-k", "causal", code=1)
     assert "ledger of numpy: causal-sees-the-first-key: listed as differs" in text
-    assert "Nothing differs, and beside that there is 1 problem: 3 pass." in text
+    assert "The run failed for 1 problem, though no check went wrong: 3 pass." in text

@@ -95,7 +95,7 @@ def test_many_failures_are_all_named():
 def test_a_ledger_problem_is_printed_and_counted():
     text = printed(problems=["ledger of torch: gone"])
     assert "ledger of torch: gone" in text
-    assert "and beside that there is 1 problem:" in text
+    assert "and there is more: 1 problem:" in text
 
 
 def test_a_narrow_terminal_keeps_the_numbers():

@@ -89,7 +89,8 @@ def _alone(session: nox.Session, framework: str) -> None:
     session.install(".[test]" if framework == "numpy" else f".[{framework},test]")
     session.run("python", "-c", VERSIONS, *dict.fromkeys(["numpy", framework]))
     session.run("python", "-c", ABSENT, *({"torch", "jax"} - {framework}))
-    session.run("pytest", "-k", framework, *session.posargs)
+    # As a module, so that the tests and the plugin that pytest loads come from the same folder, this one.
+    session.run("python", "-m", "pytest", "-k", framework, *session.posargs)
     with session.chdir(session.create_tmp()):  # away from the sources, so that the installed package is judged
         session.run("conformance", "run", "--backend", framework)
 

@@ -116,6 +116,11 @@ class Ledger:
         self._entries = [entry for entry in entries if entry.in_force(info)]
         self._problems: list[str] = []
 
+    def entry(self, check: Check) -> Entry | None:
+        """Give the entry that lists the check, if there is one."""
+        case = check.case
+        return next((entry for entry in self._entries if entry.fits(check.name, case.clauses, case.flags)), None)
+
     def settle(self, result: Result) -> Result:
         """Give the result as the ledger sees it; a result that is not as listed is kept and becomes a problem."""
         entries = [e for e in self._entries if e.fits(result.check, result.clauses, result.flags)]

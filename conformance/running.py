@@ -9,11 +9,10 @@ from typing import Any
 
 from conformance.loading import Check
 from conformance.results import Result
-from conformance.workers import Worker
+from conformance.workers import START_TIMEOUT, Worker
 
 # A further process of the same backend pays only if it finds this much to do when it has started.
 WORTH_A_PROCESS = 30
-START_TIMEOUT = 300.0
 
 
 class Run:

@@ -25,6 +25,9 @@ from conformance.results import Result
 _SPAWN = multiprocessing.get_context("spawn")
 
 
+START_TIMEOUT = 300.0
+
+
 class Worker:
     """One process that is asked one backend's checks, one after the other.
 
@@ -65,6 +68,10 @@ class Worker:
         check, self.check = self.check, None
         return _settled(check, self.spec, message)
 
+    def wait(self) -> Result | dict[str, Any] | str:
+        """Take what the process sends; it is ended where it sends nothing in time."""
+        return self.receive() if self.connection.poll(max(0.0, self.remaining())) else self.kill()
+
     def remaining(self) -> float:
         """Give the seconds that are left for the answer."""
         return self.deadline - time.monotonic()
@@ -83,6 +90,41 @@ class Worker:
         if code < 0:
             return f"the process was killed by signal {-code} ({signal.Signals(-code).name})"
         return f"the process ended with exit code {code}"
+
+
+class Desk:
+    """Asks backends one check at a time, each in a process of its own, which is started anew after it has ended."""
+
+    def __init__(self, timeout: float = 60.0) -> None:
+        self._timeout = timeout
+        self._workers: dict[str, Worker] = {}
+
+    def info(self, spec: str) -> dict[str, Any]:
+        """Give what the backend says of itself; raises LookupError where it cannot be loaded."""
+        return self._worker(spec).info
+
+    def result(self, spec: str, check: Check) -> Result:
+        """Give the result of the check; raises LookupError where the backend cannot be loaded."""
+        worker = self._worker(spec)
+        worker.start(check, self._timeout)
+        answer = worker.wait()
+        if isinstance(answer, Result):
+            return answer
+        del self._workers[spec]
+        return Result.of(check, spec, "error", answer)
+
+    def _worker(self, spec: str) -> Worker:
+        if spec not in self._workers:
+            worker = Worker(spec, START_TIMEOUT)
+            if isinstance(reason := worker.wait(), str):
+                raise LookupError(f"{spec}: {reason}")
+            self._workers[spec] = worker
+        return self._workers[spec]
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers.values():
+            worker.kill()
 
 
 def _settled(check: Check, spec: str, reply: Reply) -> Result:

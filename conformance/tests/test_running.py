@@ -7,9 +7,7 @@ import pytest
 
 from conformance.loading import Expected
 from conformance.running import Run
-from conformance.tests.backends import CRASHES, EXITS, HANGS, RAISES, check
-
-DOUBLING, TOUCHY = "conformance.tests.backends:Doubling", "conformance.tests.backends:Touchy"
+from conformance.tests.backends import CRASHES, DOUBLING, EXITS, HANGS, RAISES, TOUCHY, check
 
 
 def run(checks, backends, **settings):

@@ -1,0 +1,1 @@
+"""The cases as tests: pytest --pyargs conformance.suite --backend NAME."""

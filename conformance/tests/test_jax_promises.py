@@ -22,9 +22,11 @@ from conformance.tests.jax_functions import (  # noqa: E402
     S,
     T,
     dense,
+    everything,
     holes,
     loss,
     normal,
+    qkv,
     query_and_keys,
     same,
     same_bits,
@@ -102,6 +104,16 @@ def test_what_is_hidden_reaches_no_first_or_second_derivative(attend):
 
 
 @both
+def test_an_empty_row_has_a_gradient_of_zero_whatever_comes_back_to_it(attend):
+    def function(q, k, v):
+        return attend(q, k, v, jnp.zeros((T, S), bool), enable_gqa=True)
+
+    (out, lse), pull_back = jax.vjp(function, *map(jnp.asarray, qkv()))
+    assert not out.any()
+    assert not any(x.any() for x in pull_back((jnp.full_like(out, jnp.nan), jnp.ones_like(lse))))
+
+
+@both
 @pytest.mark.parametrize("name", ["q", "k", "v", "bias"])
 def test_what_only_later_rows_see_reaches_no_gradient_of_the_earlier_ones(attend, name):
     rows, place = slice(0, 3), "q k v bias".split().index(name)
@@ -111,6 +123,21 @@ def test_what_only_later_rows_see_reaches_no_gradient_of_the_earlier_ones(attend
         given = list(variables())
         given[place] = given[place].at[..., 3, 3 if name == "bias" else slice(None)].set(poison)
         assert same_bits(gradient(*given), expected)
+
+
+@both
+@pytest.mark.parametrize("place", [1, 2, 3], ids=["k", "v", "bias"])
+def test_what_is_visible_and_not_finite_is_seen_and_reaches_no_key_that_nobody_sees(attend, place):
+    mask = holes()
+    mask[:, :, :, 2] = False
+    given = list(variables())
+    given[place] = given[place].at[..., 0, 3, 1].set(jnp.nan)
+    function = everything(attend, jnp.asarray(mask))
+    clean, spoilt = function(*variables())[0], function(*given)[0]
+    assert np.isnan(spoilt).any()
+    assert same_bits(jnp.where(jnp.isnan(spoilt), 0, spoilt), jnp.where(jnp.isnan(spoilt), 0, clean))
+    gradient = jax.jit(jax.grad(lambda *given: (function(*given)[0] ** 2).sum(), (1, 2)))(*given)
+    assert not any(x[:, :, 2].any() for x in gradient)
 
 
 @pytest.mark.parametrize("metric", ["dot", "cosine", "euclidean", "retrieve", "best"])

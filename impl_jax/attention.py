@@ -138,7 +138,8 @@ def blend(weights, v, visible):
     what is finite; a feature that a row sees and that is not finite is then made NaN (E3).
     """
     finite, broken = finite_part(v)
-    blended = product(weights, finite)
+    # jax: chosen, so that an empty row gives nothing to any gradient, whatever comes back to it.
+    blended = jnp.where(visible.any(axis=-1, keepdims=True), product(weights, finite), 0)
 
     def spoilt():
         reached = product(visible.astype(v.dtype), broken.astype(v.dtype)) > 0

@@ -64,7 +64,7 @@ def retrieve(query, keys, values=None, *, mask=None, scale=None, top_k=None):
 def search(query, keys, k, *, mask=None, metric="dot"):
     """Find the k best visible keys of each query, exactly.
 
-    query (*B, T, D), keys (*B, S, D), which may be a numpy.memmap larger than memory: they are read in blocks.
+    query (*B, T, D), keys (*B, S, D), which are compared in blocks.
     metric: "dot", "cosine" (0 for a vector of zeros) or "euclidean" (a distance, smallest first). Returns
     Neighbours(scores, indices), both (*B, T, k), best first, ties by lowest index, NaN after every number; places
     without a visible key have index -1 and score -inf (euclidean: inf). Raises TypeError for a wrong type,
@@ -96,7 +96,7 @@ def retrieve_core(shape, query, keys, values, mask, scale, top_k):
     steps, visible = compute_steps(shape, query, keys, values, mask, None, False, scale, None, None, False)
     order, kept = best_first(steps.masked, visible, top_k or min(1, shape[-1]))
     if top_k is None:
-        index = jnp.full(shape[:-1], -1) if shape[-1] == 0 else jnp.where(kept, order, -1)[..., 0]
+        index = jnp.full(shape[:-1], -1, int) if shape[-1] == 0 else jnp.where(kept, order, -1)[..., 0]
         return Retrieval(steps.out.astype(query.dtype), steps.weights.astype(query.dtype), index)
     best = jnp.where(kept, jnp.take_along_axis(steps.masked, order, -1), -jnp.inf)
     weights, _ = softmax(best, kept)
@@ -179,12 +179,21 @@ def compare(query, keys, metric):
     """How near each key is to each query (*B, T, S), larger is nearer."""
     if metric == "euclidean":
         difference = query[..., :, None, :] - keys[..., None, :, :]
-        square = (guard(difference, jnp.isfinite(difference)) ** 2).sum(axis=-1)
-        # jax: the root of 0 is left out, for its slope is infinite.
-        return -jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))
+        return -norm(guard(difference, jnp.isfinite(difference)))
     if metric == "cosine":
         query, keys = unit(query), unit(keys)
     return product(query, keys.mT)
+
+
+def norm(x):
+    """The lengths (...) of vectors (..., D). A power of two is taken out first, so that no square overflows."""
+    limits = jnp.finfo(x.dtype)
+    peak = lax.stop_gradient(jnp.abs(x).max(axis=-1, keepdims=True))
+    _, power = jnp.frexp(peak.clip(limits.tiny, limits.max))
+    scale = jnp.ldexp(jnp.ones((), x.dtype), 2 - power)
+    square = ((x * scale) ** 2).sum(axis=-1)
+    # jax: the root of 0 is left out, for its slope is infinite.
+    return jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square))) / scale[..., 0]
 
 
 def unit(x):

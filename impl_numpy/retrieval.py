@@ -126,7 +126,7 @@ def search_core(shape, query, keys, k, mask, metric):
 def recall_core(state, patterns, beta, steps):
     """What `recall` returns for checked arguments."""
     dtype = state.dtype
-    state, patterns = state.astype(compute_dtype(state)), patterns.astype(compute_dtype(state))
+    state, patterns = (np.asarray(x).astype(compute_dtype(x)) for x in (state, patterns))
     energies = []
     for _ in range(steps):
         energy, weights = energy_and_weights(state, patterns, beta)
@@ -166,10 +166,18 @@ def keys_in_block(query, metric):
 def compare(query, keys, metric):
     """How near each key is to each query (*B, T, S), larger is nearer."""
     if metric == "euclidean":
-        return -np.sqrt(((query[..., :, None, :] - keys[..., None, :, :]) ** 2).sum(axis=-1))
+        return -norm(query[..., :, None, :] - keys[..., None, :, :])
     if metric == "cosine":
         query, keys = unit(query), unit(keys)
     return product(query, keys.mT)
+
+
+def norm(x):
+    """The lengths (...) of vectors (..., D). A power of two is taken out first, so that no square overflows."""
+    limits = np.finfo(x.dtype)
+    _, power = np.frexp(np.abs(x).max(axis=-1, keepdims=True).clip(limits.tiny, limits.max))
+    scale = np.ldexp(np.ones((), x.dtype), 2 - power)
+    return np.sqrt(((x * scale) ** 2).sum(axis=-1)) / scale[..., 0]
 
 
 def unit(x):

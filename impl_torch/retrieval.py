@@ -60,7 +60,7 @@ def retrieve(query, keys, values=None, *, mask=None, scale=None, top_k=None):
 def search(query, keys, k, *, mask=None, metric="dot"):
     """Find the k best visible keys of each query, exactly.
 
-    query (*B, T, D), keys (*B, S, D), which may be a numpy.memmap larger than memory: they are read in blocks.
+    query (*B, T, D), keys (*B, S, D), which are compared in blocks.
     metric: "dot", "cosine" (0 for a vector of zeros) or "euclidean" (a distance, smallest first). Returns
     Neighbours(scores, indices), both (*B, T, k), best first, ties by lowest index, NaN after every number; places
     without a visible key have index -1 and score -inf (euclidean: inf). Raises TypeError for a wrong type,
@@ -170,10 +170,18 @@ def keys_in_block(query, metric):
 def compare(query, keys, metric):
     """How near each key is to each query (*B, T, S), larger is nearer."""
     if metric == "euclidean":
-        return -torch.linalg.vector_norm(query[..., :, None, :] - keys[..., None, :, :], dim=-1)
+        return -norm(query[..., :, None, :] - keys[..., None, :, :])
     if metric == "cosine":
         query, keys = unit(query), unit(keys)
     return product(query, keys.mT)
+
+
+def norm(x):
+    """The lengths (...) of vectors (..., D). A power of two is taken out first, so that no square overflows."""
+    limits = torch.finfo(x.dtype)
+    peak = x.detach().abs().amax(dim=-1, keepdim=True).clamp(limits.tiny, limits.max)
+    scale = 4 * (peak.frexp().mantissa / peak)  # torch: ldexp takes its power of two in float32 for float64 too
+    return torch.linalg.vector_norm(x * scale, dim=-1) / scale[..., 0]
 
 
 def unit(x):

@@ -15,7 +15,7 @@ def split_heads(x, heads):
     """
     checks.split_heads(x, heads)
     *lead, T, E = x.shape
-    return np.ascontiguousarray(x.reshape(*lead, T, heads, E // heads).swapaxes(-3, -2))
+    return np.array(x.reshape(*lead, T, heads, E // heads).swapaxes(-3, -2), order="C")
 
 
 def merge_heads(x):
@@ -26,7 +26,7 @@ def merge_heads(x):
     """
     checks.merge_heads(x)
     *lead, H, T, D = x.shape
-    return np.ascontiguousarray(x.swapaxes(-3, -2)).reshape(*lead, T, H * D)
+    return np.array(x.swapaxes(-3, -2), order="C").reshape(*lead, T, H * D)
 
 
 def repeat_kv(x, groups):
@@ -37,4 +37,4 @@ def repeat_kv(x, groups):
     Source: Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models", section 2.2.
     """
     checks.repeat_kv(x, groups)
-    return np.repeat(x, groups, axis=-3)
+    return np.repeat(np.asarray(x), groups, axis=-3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from . import checks
 
 
@@ -13,7 +15,7 @@ def split_heads(x, heads):
     """
     checks.split_heads(x, heads)
     *lead, T, E = x.shape
-    return x.reshape(*lead, T, heads, E // heads).swapaxes(-3, -2).contiguous()
+    return x.reshape(*lead, T, heads, E // heads).swapaxes(-3, -2).clone(memory_format=torch.contiguous_format)
 
 
 def merge_heads(x):
@@ -24,7 +26,7 @@ def merge_heads(x):
     """
     checks.merge_heads(x)
     *lead, H, T, D = x.shape
-    return x.swapaxes(-3, -2).reshape(*lead, T, H * D)
+    return x.swapaxes(-3, -2).clone(memory_format=torch.contiguous_format).reshape(*lead, T, H * D)
 
 
 def repeat_kv(x, groups):

@@ -81,6 +81,11 @@ def guard(x, visible):
     return None if x is None else jnp.where(visible, x, lax.stop_gradient(x))
 
 
+def owned(x):
+    """An array that changes no more when `x` does; in JAX none ever changes."""
+    return x
+
+
 def same(one, other):
     """Whether two fields of rules are equal; arrays of different shapes are not."""
     if is_array(one) and is_array(other):

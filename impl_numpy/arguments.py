@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 
 from . import arrays
 
@@ -26,12 +27,12 @@ def floating(name, x):
 
 
 def integers(name, x, least_axes=0):
-    """An integer array with at least so many axes."""
+    """An integer array with at least so many axes, as a copy that belongs to the rule alone (D3)."""
     array(name, x)
     if not arrays.is_integer(x):
         raise TypeError(f"{name} must be an integer array, got dtype {arrays.dtype_name(x)}")
     axes(name, x, least_axes)
-    return x
+    return arrays.owned(x)
 
 
 def axes(name, x, least):
@@ -82,6 +83,8 @@ def number(name, x, positive=False):
         raise TypeError(f"{name} must be a real number or an array without axes, got {x!r} of type {type(x).__name__}")
     if arrays.is_traced(x):
         return
+    if isinstance(x, numbers.Rational) and abs(x) > sys.float_info.max:
+        raise ValueError(f"{name} must be finite as a float, got a number beyond {sys.float_info.max}")
     if not math.isfinite(x):
         raise ValueError(f"{name} must be finite, got {float(x)}")
     if positive and not x > 0:

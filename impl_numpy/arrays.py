@@ -10,8 +10,8 @@ CONVERT = "numpy.asarray(x)"
 
 
 def is_array(x):
-    """Whether `x` is an array of this package's own kind."""
-    return isinstance(x, np.ndarray)
+    """Whether `x` is an array of this package's own kind; one that computes by rules of its own is not."""
+    return isinstance(x, np.ndarray) and not isinstance(x, (np.ma.MaskedArray, np.matrix))
 
 
 def dtype_name(x):
@@ -68,6 +68,11 @@ def finite_part(x):
 def guard(x, visible):
     """`x` itself; where derivatives are taken, only those at visible pairs pass (E2). None stays None."""
     return x
+
+
+def owned(x):
+    """An array that changes no more when `x` does."""
+    return np.array(x)
 
 
 def same(one, other):

@@ -95,7 +95,7 @@ def prepare(shape, q, k, v, bias, sinks, enable_gqa):
         groups = q.shape[-3] // k.shape[-3] if k.shape[-3] else 1
         k, v = np.repeat(k, groups, axis=-3), np.repeat(v, groups, axis=-3)
     q, k, v = (np.broadcast_to(x, shape[:-2] + x.shape[-2:]).astype(dtype) for x in (q, k, v))
-    bias = None if bias is None else bias.astype(dtype)
+    bias = None if bias is None else np.asarray(bias).astype(dtype)
     sinks = None if sinks is None else sinks.astype(dtype)[..., None, None]
     return q, k, v, bias, sinks
 

@@ -42,7 +42,7 @@ class Mask:
         """The rule as a boolean array (*L, T, S), True = may attend. T, S: integers >= 0, else an error (B6)."""
         T, S = arguments.integer("T", T, least=0), arguments.integer("S", S, least=0)
         checks.rule(self, T, S)
-        return self.tile(range(T), range(S))
+        return self.tile(range(T), range(S)).copy()
 
     def tile(self, rows, cols):
         """The rule on two ranges of positions, as a boolean array (*L, t, s)."""

@@ -102,6 +102,11 @@ def guard(x, visible):
     return torch.where(visible, x, x.detach()) if is_array(x) else x
 
 
+def owned(x):
+    """An array that changes no more when `x` does."""
+    return x.clone()
+
+
 def same(one, other):
     """Whether two fields of rules are equal; arrays of different shapes are not."""
     if is_array(one) and is_array(other):

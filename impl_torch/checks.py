@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from . import arguments, arrays
+from . import arguments, arrays, rules
 
 # --- attention -------------------------------------------------------------------------------------------
 
@@ -102,12 +102,12 @@ def one_sink_a_head(sinks, shape):
 
 def mask_type(name, mask):
     """Refuse what is neither None, a rule, nor an array of booleans, integers or real numbers (D1, D3)."""
-    if mask is None or hasattr(mask, "visible"):
+    if mask is None or isinstance(mask, rules.Mask):
         return
     if not arrays.is_array(mask):
         raise TypeError(
-            f"{name} must be a mask rule such as causal(), or a {arrays.KIND} of 0 and 1, got {type(mask).__name__}; "
-            f"convert it with {arrays.CONVERT}"
+            f"{name} must be a mask rule of {__package__} such as causal(), or a {arrays.KIND} of 0 and 1, "
+            f"got {type(mask).__name__}; convert it with {arrays.CONVERT}"
         )
     if not (arrays.is_boolean(mask) or arrays.is_integer(mask) or arrays.is_floating(mask)):
         raise TypeError(f"{name} has dtype {arrays.dtype_name(mask)}; legal are booleans, integers and real numbers")
@@ -211,6 +211,7 @@ def one_part(i, out, lse, first_out):
     """One pair (out, lse) beside the first one."""
     arguments.same_dtype(**{"parts[0] out": first_out, f"parts[{i}] out": out})
     arguments.floating(f"parts[{i}] lse", lse)
+    arguments.same_device(**{f"parts[{i}] out": out, f"parts[{i}] lse": lse})
     arguments.axes(f"parts[{i}] out", out, 1)
     wide = arrays.compute_dtype(out)
     if lse.dtype != wide:

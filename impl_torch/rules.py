@@ -45,7 +45,7 @@ class Mask:
         checks.rule(self, T, S)
         # torch: the array lies where the arrays of the rule do.
         device = next((x.device for leaf in self.leaves() for x in vars(leaf).values() if is_array(x)), None)
-        return self.tile(torch.arange(T, device=device), torch.arange(S, device=device))
+        return self.tile(torch.arange(T, device=device), torch.arange(S, device=device)).clone()
 
     def tile(self, rows, cols):
         """The rule on two ranges of positions, as a boolean array (*L, t, s)."""

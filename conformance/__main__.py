@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance import exchanging, selecting, selfcheck, smoke, tally
-from conformance.ledger import Ledger, load
+from conformance.ledger import Entry, Ledger, load
 from conformance.loading import Case, Check, digest, load_cases, load_flags
 from conformance.loading import checks as all_checks
 from conformance.results import Header, Result, write
@@ -51,6 +51,10 @@ Json = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE.jsonl", help="Write the results; several backends: FILE.NAME.jsonl each."),
 ]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option("--ledger", metavar="FILE.toml", help="The ledger of the only backend, instead of a built-in one."),
+]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="How many processes work at a time.")]
 Full = Annotated[bool, typer.Option("--full", help="Run all checks on each, some minutes, and draw the matrix.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="Five cases only, to tell a bad adapter from a bad backend.")]
@@ -68,6 +72,7 @@ def run(
     op: Ops = None,
     dtype: Dtypes = None,
     clause: Clauses = None,
+    ledger: LedgerFile = None,
     jobs: Jobs = DEFAULT_JOBS,
     fail_fast: FailFast = False,
     smoke_: Smoke = False,
@@ -80,10 +85,12 @@ def run(
         specs = selecting.backends(selecting.with_settings(backend or DEFAULT_BACKENDS, arrays, errors))
         checks = selecting.select(cases, text, ops=op or (), dtypes=dtype or (), clauses=clause or ())
         checks = smoke.only(checks) if smoke_ else checks
+        own = selecting.ledger(ledger, specs)
     trust_the_judge()
     running = Run(checks, specs, jobs=jobs)
     ledgers: dict[str, Ledger] = {}
-    results = sorted(collect(running, ledgers, len(checks) * len(specs), fail_fast), key=_order(checks, specs))
+    found = collect(running, ledgers, own, len(checks) * len(specs), fail_fast)
+    results = sorted(found, key=_order(checks, specs))
     refuse(running.unloaded)
     problems = [line for name in ledgers for line in _problems(name, ledgers[name], cases)]
     problems += [f"{name}: every check is unsupported, so nothing was judged" for name in tally.unasked(results)]
@@ -168,25 +175,30 @@ def refuse(unloaded: dict[str, str]) -> None:
         raise typer.Exit(2)
 
 
-def collect(running: Run, ledgers: dict[str, Ledger], total: int, fail_fast: bool) -> list[Result]:
-    """Run to the end, or to the first wrong answer, with a bar; `ledgers` gets that of each backend that ran."""
+def collect(
+    running: Run, ledgers: dict[str, Ledger], own: list[Entry] | None, total: int, fail_fast: bool
+) -> list[Result]:
+    """Run to the end, or to the first wrong answer, with a bar; `ledgers` gets that of each backend that ran.
+
+    `own` are the entries that the user has given; without them each backend has those that the project keeps.
+    """
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     results: list[Result] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar, closing(iter(running)) as answers:
         task = bar.add_task(_state(results), total=total)
         for result in answers:
-            results.append(_settled(result, ledgers, running.info))
+            results.append(_settled(result, ledgers, own, running.info))
             bar.update(task, advance=1, description=_state(results))
             if fail_fast and results[-1].outcome in tally.WRONG:
                 break
     return results
 
 
-def _settled(result: Result, ledgers: dict[str, Ledger], infos: dict) -> Result:
+def _settled(result: Result, ledgers: dict[str, Ledger], own: list[Entry] | None, infos: dict) -> Result:
     """Give the result as its backend's ledger sees it; the versions that ran decide what of it is in force."""
     name = result.backend
     if name not in ledgers:
-        ledgers[name] = Ledger(load(name), infos.get(name, {}))
+        ledgers[name] = Ledger(load(name) if own is None else own, infos.get(name, {}))
     return ledgers[name].settle(result)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from pathlib import Path
 
 from conformance import adapter
 from conformance.contract import CLAUSES, OPERATIONS
 from conformance.facts import FLOATS
+from conformance.ledger import Entry, load
 from conformance.loading import Case, Check, checks
 
 # Which extra brings a built-in backend's library; asked without importing it, which takes seconds.
@@ -30,6 +32,17 @@ def with_settings(specs: Sequence[str], arrays: str, errors: bool) -> list[str]:
     if settings and not functions:
         raise ValueError("--arrays and --errors are for plain functions: give --backend path/to/file.py:function")
     return [",".join([spec, *settings]) if spec in functions else spec for spec in specs]
+
+
+def ledger(path: Path | None, specs: Sequence[str]) -> list[Entry] | None:
+    """Read the entries that the user has given for the only backend; raises ValueError where there are others."""
+    if path is None:
+        return None
+    if len(specs) > 1:
+        raise ValueError("--ledger is for one backend: name it by --backend")
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    return load(specs[0], path)
 
 
 def _problem(spec: str) -> str | None:

@@ -155,6 +155,16 @@ def test_a_difference_in_the_ledger_fails_nothing(monkeypatch):
     assert "Nothing differs: 3 known." in call("run", "--backend", "numpy", "-k", "seven", code=0)
 
 
+def test_a_ledger_may_be_given(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[[known]]\nkind = "differs"\ncase = "plain-*"\nreason = "it is so"\nseen = "2026-01"\n')
+    wrong = "run", "--backend", "conformance.tests.kernels:upside_down", "--ledger", str(path)
+    assert "case 'plain-*': the entry fits no case" in call(*wrong, "-k", "seven", code=1)
+    assert "numpy is judged without a ledger" in call("run", "--backend", "numpy", "--ledger", str(path), code=2)
+    assert "--ledger is for one backend" in call("run", "--ledger", str(path), code=2)
+    assert "there is no file" in call("run", "--backend", "torch-sdpa", "--ledger", "absent.toml", code=2)
+
+
 def test_a_ledger_entry_that_no_longer_holds_fails_the_run(monkeypatch):
     entry = Entry(kind="differs", reason="it was zero once", seen="2026-01", case="causal-sees-the-first-key")
     monkeypatch.setattr(command_line, "load", lambda backend: [entry])

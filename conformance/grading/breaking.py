@@ -48,7 +48,7 @@ def break_(task: Break, submission: Submission) -> Finding:
         if is_unwritten(error, submission.path):
             return not_started(task.function, task.asks)
         return _wrong(task, submission, f"it raises {told(error, submission.path)}", "runs")
-    given = tuple(returned) if isinstance(returned, (tuple, list)) else ()
+    given = tuple(returned) if isinstance(returned, (tuple, list)) else (returned,)
     if problem := _unfit(task, submission.framework, given):
         return _wrong(task, submission, problem, "is-an-input")
     return _tried(task, submission, _arrays(task, submission.framework, given))
@@ -58,10 +58,13 @@ def _unfit(task: Break, framework: str, given: tuple[Any, ...]) -> str | None:
     """Say why this cannot be the input, or None if it can."""
     own = ARRAYS[framework]()
     if len(given) != len(task.arguments):
-        return f"it has to return {', '.join(task.arguments)}, and returns {len(given)} of them"
+        got = ", ".join(type(value).__name__ for value in given) or "nothing"
+        return f"it has to return {', '.join(task.arguments)}, and returns {got}"
     for name, value in zip(task.arguments, given, strict=True):
         if not own.is_own(value):
             return f"{name} is a {type(value).__name__}; it has to be an array of {framework}"
+        if (dtype := own.to_numpy(value).dtype) != np.float32:
+            return f"{name} has the dtype {dtype.name}; it has to be float32"
         if np.prod(value.shape) > LARGEST:
             return f"{name} has the shape {tuple(value.shape)}; a smaller input will do, of at most {LARGEST} numbers"
         if task.finite and not np.isfinite(own.to_numpy(value)).all():

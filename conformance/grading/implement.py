@@ -13,7 +13,7 @@ from conformance.budget import expected
 from conformance.compare import Verdict
 from conformance.grading.exercise import Demand, Implement, chosen, size
 from conformance.grading.finding import RIGHT, WRONG, Finding, advice, not_started
-from conformance.grading.learner import Submission, Written, answered, is_unwritten, place
+from conformance.grading.learner import Submission, Written, answered, is_unwritten, place, remedy
 from conformance.grading.properties import PROPERTIES, Trial
 from conformance.loading import Case
 
@@ -130,7 +130,9 @@ def _numbers(rule: dict[str, Any]) -> dict[str, int]:
 def _raises(task: Implement, submission: Submission, attempt: Attempt) -> Finding:
     said = f"runs: it raises {line(attempt.error)}"
     source = (("at", place(attempt.error, submission.path)),)
-    notes = (*_input(task, attempt.trial.case), *source, *advice(submission.exercise.page, Demand("runs")))
+    axes = max((np.ndim(value) for value in named(attempt.trial.case).values()), default=0)
+    demand = Demand("runs", hint=remedy(attempt.error, submission.path, axes))
+    notes = (*_input(task, attempt.trial.case), *source, *advice(submission.exercise.page, demand))
     return Finding(task.function, WRONG, said, "runs", notes)
 
 

@@ -83,13 +83,23 @@ def _neighbours(folder: Path) -> Iterator[None]:
 
 def told(error: BaseException, path: Path) -> str:
     """Say an error in one line, with the line of the file that led to it."""
-    return f"{line(error)} ({place(error, path)})"
+    said = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else line(error)
+    return f"{said} ({place(error, path)})"
 
 
 def place(error: BaseException, path: Path) -> str:
     """Name the last line of the file that led to the error."""
     number = lineno(error, path)
     return f"{path.name}, line {number}: {linecache.getline(str(path), number).strip()}" if number else path.name
+
+
+def remedy(error: BaseException, path: Path, axes: int) -> str:
+    """Give a hint for two slips that arrays invite, "" for any other error; `axes` is the most that an array has."""
+    if re.search(r"truth value of an array|boolean value of tensor", str(error), re.IGNORECASE):
+        return "and, or, not and a < b < c take one truth value; between arrays write (...) & (...), | and ~."
+    if axes > 2 and re.search(r"\.T\b", place(error, path)):
+        return "There are leading axes here: .T turns all axes round, .mT the last two."
+    return ""
 
 
 def lineno(error: BaseException, path: Path) -> int | None:

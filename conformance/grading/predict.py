@@ -26,17 +26,20 @@ def grade(task: Predict, submission: Submission) -> Finding:
     within = f", within {task.tolerance:g}" if task.tolerance else ""
     if problem := _problem(task, guess, value):
         notes = (("asked", task.asks), *advice(submission.exercise.page, task))
-        return Finding(task.name, WRONG, f"{problem}{within}", "prediction", notes)
+        return Finding(task.name, WRONG, problem, "prediction", notes)
     return Finding(task.name, RIGHT, f"predicted {_shown(guess)}, computed {_shown(value)}{within}")
 
 
 def _problem(task: Predict, guess: Any, value: Any) -> str | None:
-    """Say what is wrong with a guess, or None."""
+    """Say what is wrong with a guess, or None; the right value stays unsaid, so that there is a second try."""
     if task.choices and _plain(guess) not in task.choices:
         return f"predicted {guess!r}, which has to be one of {', '.join(map(repr, task.choices))}"
     if agrees(guess, value, task.tolerance):
         return None
-    return f"predicted {_shown(guess)}, computed {_shown(value)}"
+    if task.tolerance and not _is_number(guess):
+        return f"predicted {_shown(guess)}, and one number is asked for"
+    within = f", not within {task.tolerance:g} of it" if task.tolerance else ""
+    return f"predicted {_shown(guess)}, and something else is computed{within}"
 
 
 def agrees(guess: Any, value: Any, tolerance: float) -> bool:
@@ -47,6 +50,14 @@ def agrees(guess: Any, value: Any, tolerance: float) -> bool:
         return abs(float(guess) - float(value)) <= tolerance
     except (TypeError, ValueError):
         return False
+
+
+def _is_number(guess: Any) -> bool:
+    try:
+        float(guess)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from conformance.asking import Answer
 from conformance.budget import expected
-from conformance.compare import Verdict, compare, different_bits, differs, same_bits
+from conformance.compare import Foreign, Verdict, compare, different_bits, differs, same_bits
 from conformance.loading import Case
 
 
@@ -71,7 +71,7 @@ def returns_arrays(trial: Trial) -> Verdict | None:
 
 @_property("A2")
 def dtype_kept(trial: Trial) -> Verdict | None:
-    """Its outputs have the dtype of its inputs."""
+    """Its outputs have the dtype of its inputs; a mask is boolean."""
     return _first(trial, "dtype")
 
 
@@ -191,7 +191,10 @@ def _compare(trial: Trial, name: str) -> Verdict:
     if name not in trial.answer.outputs:
         wanted = ", ".join(trial.returns)
         return differs("kind", f"{name}: it is missing, the function has to return {wanted}")
-    verdict = compare(trial.case.expect[name], trial.answer.outputs[name])
+    got = trial.answer.outputs[name]
+    if isinstance(got, Foreign) and got.kind == "NoneType":
+        return differs("kind", f"{name}: it is None; does the function end with a return?")
+    verdict = compare(trial.case.expect[name], got)
     return replace(verdict, message=f"{name}: {verdict.message}")
 
 

@@ -59,7 +59,7 @@ def test_a_wrong_answer_ends_with_1_and_says_all_that_helps():
         "found    the sum of dk over the keys at (0,): expected 0, got 38.1837654",
     ):
         assert line in lines
-    assert any(line.startswith("hint     dS = P * (dP") for line in lines)
+    assert any(line.startswith("hint     dS = W * (dW") for line in lines)
     assert any(line.startswith("read on  docs/lessons/gradients.md") and line.endswith("C5") for line in lines)
 
 
@@ -77,7 +77,11 @@ def test_a_wrong_mask_is_drawn_beside_the_right_one():
     ("name", "text", "said"),
     [
         ("mine.py", RIGHT, "the name has to tell the framework"),
-        ("mine_numpy.py", "def kv_heads(x, groups)\n", "mine_numpy.py, line 2: def kv_heads(x, groups)"),
+        (
+            "mine_numpy.py",
+            "def kv_heads(x, groups)\n",
+            "SyntaxError: expected ':' (mine_numpy.py, line 2: ",
+        ),
         ("mine_numpy.py", "import no_such_module\n", "No module named 'no_such_module'"),
         ("mine_numpy.py", "raise SystemExit('no')\n", "SystemExit: no (mine_numpy.py, line 2"),
         ("mine_numpy.py", "1 / 0\n", "ZeroDivisionError: division by zero (mine_numpy.py, line 2: 1 / 0)"),
@@ -107,6 +111,9 @@ def test_a_missing_framework_is_named_with_its_remedy(write, monkeypatch):
         ("exit('stop')", "runs: it raises SystemExit: stop"),
         ("return kv_heads(x, groups)", "runs: it raises RecursionError"),
         ("return None", "returns-arrays: It returns what is asked for"),
+        ("x * groups", "x: it is None; does the function end with a return?"),
+        ("return x if x > 0 else -x", "hint     and, or, not and a < b < c take one truth value"),
+        ("return x @ x.T", "hint     There are leading axes here: .T turns all axes round, .mT the last two."),
         ("return x, x", "x: got a tuple"),
         ("return ()", "x: it is missing, the function has to return x"),
         ("return x.tolist()", "x: got a list"),
@@ -159,6 +166,38 @@ def test_an_exercise_says_what_is_wrong_with_its_description(tmp_path):
 )
 def test_a_prediction_agrees_within_its_tolerance(guess, value, tolerance, agreed):
     assert agrees(guess, value, tolerance) is agreed
+
+
+@pytest.mark.parametrize(
+    ("guess", "said"),
+    [
+        ("0.7", "predicted 0.7, and something else is computed, not within 0.001 of it"),
+        ("[0.2] * 5", "predicted [0.2, 0.2, 0.2, 0.2, 0.2], and one number is asked for"),
+    ],
+)
+def test_a_wrong_prediction_keeps_the_right_one_for_a_second_try(tmp_path, guess, said):
+    folder = shutil.copytree(EXERCISES / "soft_dictionary", tmp_path / "soft_dictionary")
+    path = folder / "mine_numpy.py"
+    path.write_text(f"weight_of_each_match = {guess}\nlook_up = None\n", encoding="utf-8")
+    text = call(path, 1)
+    assert said in text
+    assert "0.499972" not in text
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("np.ones((1, 1)), np.ones((1, 1))", "q has the dtype float64; it has to be float32"),
+        ("np.ones((1, 1))", "it has to return q, k, and returns ndarray"),
+        ("()", "it has to return q, k, and returns nothing"),
+        ("[[1.0]], [[1.0]]", "q is a list; it has to be an array of numpy"),
+    ],
+)
+def test_what_cannot_be_an_input_is_told_why(tmp_path, returned, said):
+    folder = shutil.copytree(EXERCISES / "numerics", tmp_path / "numerics")
+    path = folder / "mine_numpy.py"
+    path.write_text(f"import numpy as np\n\n\ndef breaks_it():\n    return {returned}\n", encoding="utf-8")
+    assert said in call(path, 1)
 
 
 def test_each_property_is_a_sentence_and_gives_a_verdict_or_none():

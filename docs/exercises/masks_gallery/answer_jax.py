@@ -1,4 +1,4 @@
-"""A gallery of masks: True where the query at position i may attend to the key at position j.
+"""A gallery of masks: True where the query at i may attend to the key at j.
 
 i and j are integer arrays (T, S): i[t, s] = t and j[t, s] = s.
 """
@@ -17,7 +17,7 @@ def local(i: jax.Array, j: jax.Array, width: int) -> jax.Array:
 
 
 def prefix_lm(i: jax.Array, j: jax.Array, length: int) -> jax.Array:
-    """Every query sees the first `length` keys; the others are seen as in a causal mask."""
+    """Every query sees the first `length` keys, and the others as if causal."""
     raise NotImplementedError
 
 

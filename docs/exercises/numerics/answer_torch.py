@@ -4,14 +4,18 @@ import torch
 
 
 def breaks_it() -> tuple[torch.Tensor, torch.Tensor]:
-    """Give float32 arrays q (T, D) and k (S, D), finite, of which naive_weights in given_torch.py makes NaN."""
+    """Give float32 arrays q (T, D) and k (S, D), finite, of which naive_weights makes NaN.
+
+    naive_weights stands in given_torch.py.
+    """
     raise NotImplementedError
 
 
 def softmax(scores: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
-    """Give weights (*B, T, S) that sum to 1 over the visible keys, and are 0 where nothing is visible.
+    """Give weights (*B, T, S) that sum to 1 over the visible keys; all else is 0.
 
-    scores (*B, T, S), float32, whatever they are where `visible` (*B, T, S), boolean, is False.
+    scores (*B, T, S), float32; visible (*B, T, S), boolean. Where visible is False, a score
+    may be anything, NaN too. A row in which nothing is visible has weights of 0.
     """
     raise NotImplementedError
 

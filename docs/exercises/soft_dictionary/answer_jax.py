@@ -2,7 +2,8 @@
 
 import jax
 
-# Six tokens are orthogonal and have length 5; the first five are the keys, 0 to 4. Numbers to within 0.001.
+# Six tokens are orthogonal and have length 5; the first five are the keys, 0 to 4.
+# Numbers count within 0.001.
 
 # The query is token 2 + token 4: what weight has key 2?
 weight_of_each_match = ...
@@ -13,13 +14,14 @@ are_equal = ...
 # The query is token 5, which is not among the keys: what weight has each key?
 weight_without_match = ...
 
-# For which alpha does the query token 2 + alpha * token 4 give keys 2 and 4 weights of 3 to 1?
+# The query is token 2 + alpha * token 4: which alpha gives keys 2 and 4 weights of 3 to 1?
 alpha = ...
 
 
 def look_up(query: jax.Array, keys: jax.Array, values: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Look the queries up: give blends of values (*B, T, Dv) and weights (*B, T, S), softmax(query keys^T / sqrt(D)).
+    """Look the queries up: give blends of values (*B, T, Dv) and weights (*B, T, S).
 
+    The weights are softmax(query keys^T / sqrt(D)).
     query (*B, T, D), keys (*B, S, D), values (*B, S, Dv), float32.
     """
     raise NotImplementedError

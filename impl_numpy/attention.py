@@ -94,7 +94,8 @@ def prepare(shape, q, k, v, bias, sinks, enable_gqa):
     if enable_gqa:
         groups = q.shape[-3] // k.shape[-3] if k.shape[-3] else 1
         k, v = np.repeat(k, groups, axis=-3), np.repeat(v, groups, axis=-3)
-    q, k, v = (np.broadcast_to(x, shape[:-2] + x.shape[-2:]).astype(dtype) for x in (q, k, v))
+    # numpy: order "K" would put a broadcast axis last in memory, where another kernel adds up in another order (F3)
+    q, k, v = (np.broadcast_to(x, shape[:-2] + x.shape[-2:]).astype(dtype, order="C") for x in (q, k, v))
     bias = None if bias is None else np.asarray(bias).astype(dtype)
     sinks = None if sinks is None else sinks.astype(dtype)[..., None, None]
     return q, k, v, bias, sinks

@@ -96,8 +96,8 @@ class Attention:
         return Problem(q, k, v, mask, rule, bias, is_causal, scale, softcap, sinks, range(T), range(S), (T, S), dtype)
 
     def widened(self, x, dtype):
-        """An array in the compute dtype of inputs of that dtype."""
-        return x.astype(np.float64 if dtype == np.float64 else np.float32)
+        """An array in the compute dtype of inputs of that dtype, row by row in memory, also where it was broadcast."""
+        return x.astype(np.float64 if dtype == np.float64 else np.float32, order="C")
 
     def rounded(self, x, dtype):
         """A result in the inputs' dtype."""

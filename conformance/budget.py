@@ -93,7 +93,8 @@ def _judged(name: str, grid: Grid | str, dtype: str) -> Expected:
         stored = values.astype(dtype_of(dtype)).astype(np.float64)
     exact = (errors == 0) & (stored == values)
     budget = np.where(exact | ~np.isfinite(stored), 0.0, errors + _last_rounding(np.abs(values) + errors, dtype))
-    return Expected(dtype, grid.shape, np.where(np.isinf(stored), stored, values), budget)
+    expected = np.where(np.isinf(stored), stored, values)
+    return Expected(dtype, grid.shape, expected, budget, is_lse=name == "lse")
 
 
 def _last_rounding(sizes: np.ndarray, dtype: str) -> np.ndarray:

@@ -50,9 +50,9 @@ def differs(what: str, message: str, **numbers: Any) -> Verdict:
 def compare(expected: Expected, got: Any) -> Verdict:
     """Judge `got`, an output that was brought to NumPy or is `Foreign`, against `expected`.
 
-    An expected NaN accepts whatever is not finite; infinities, integers, booleans and text must be exact; a finite
-    number must be within its budget. Raises ValueError where the expectation itself is broken: a finite number
-    whose budget is no number >= 0.
+    An expected NaN accepts whatever is not finite, but no -inf in an lse; infinities, integers, booleans and text
+    must be exact; a finite number must be within its budget. Raises ValueError where the expectation itself is
+    broken: a finite number whose budget is no number >= 0.
     """
     if expected.dtype == "text":
         return _compare_text(expected.values, got)
@@ -65,7 +65,8 @@ def compare(expected: Expected, got: Any) -> Verdict:
     values = np.asarray(expected.values).reshape(got.shape)
     if expected.budget is None:
         return _compare_exactly(values, got)
-    return _compare_values(values, got, np.asarray(expected.budget, np.float64).reshape(got.shape))
+    budget = np.asarray(expected.budget, np.float64).reshape(got.shape)
+    return _compare_values(values, got, budget, expected.is_lse)
 
 
 def _compare_text(expected: str, got: Any) -> Verdict:
@@ -97,11 +98,11 @@ def _compare_exactly(expected: np.ndarray, got: np.ndarray) -> Verdict:
     return differs("values", message, index=index, expected=a, got=b)
 
 
-def _compare_values(expected: np.ndarray, got: np.ndarray, budget: np.ndarray) -> Verdict:
+def _compare_values(expected: np.ndarray, got: np.ndarray, budget: np.ndarray, is_lse: bool) -> Verdict:
     if not (budget >= 0)[np.isfinite(expected)].all():
         raise ValueError("an error budget is NaN or negative; it must be a number >= 0 wherever a number is due")
     got = got.astype(np.float64)
-    wrong = _wrong_pattern(expected, got)
+    wrong = _wrong_pattern(expected, got) | (is_lse & np.isnan(expected) & (got == -np.inf))
     if wrong.any():
         return _verdict("non-finite", np.where(wrong, np.inf, 0.0), expected, got, budget)
     return _verdict("values", _error_ratio(expected, got, budget), expected, got, budget)

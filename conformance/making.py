@@ -13,6 +13,7 @@ import math
 import pkgutil
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, ROUND_UP, Context
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def shortened(output: Expected) -> Expected:
     if output.budget is None:
         return output
     values = output.values if output.dtype == "float64" else _rounded(output.values, VALUE, where=output.budget > 0)
-    return Expected(output.dtype, output.shape, values, _rounded(output.budget, BUDGET, where=output.budget > 0))
+    return replace(output, values=values, budget=_rounded(output.budget, BUDGET, where=output.budget > 0))
 
 
 def layout(value: Any, indent: str = "") -> str:

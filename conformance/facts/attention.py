@@ -149,6 +149,27 @@ def _broadcasting() -> Iterator[Fact]:
             "leading-axes-not-broadcast",
             qkv(q_shape, k_shape, v_shape, seed=5),
         )
+    for name, (k_lead, v_lead) in {
+        "two-axes-of-values": ((), (2, 3)),
+        "an-axis-of-one-of-values": ((), (1,)),
+        "an-axis-of-one-of-keys-and-values": ((1,), (1,)),
+    }.items():
+        yield state(
+            f"{name}-in-every-output",
+            f"Leading axes {k_lead} of k and {v_lead} of v that q does not have are axes of out, weights and lse.",
+            "B1 C5 C8",
+            "leading-axis-lost",
+            qkv((4, 5), (*k_lead, 7, 5), (*v_lead, 7, 6), seed=5),
+        )
+    for name, k_lead in (("no", ()), ("one", (1,))):
+        yield state(
+            f"single-queries-that-share-keys-with-{name}-batch-axis",
+            f"A batch of single queries over keys with leading axes {k_lead}: each alone has the bits of all together.",
+            "B1 F3",
+            "batch-dependent-bits",
+            qkv((2, 1, 5), (*k_lead, 7, 5), (*k_lead, 7, 6), seed=5),
+            laws=("alone",),
+        )
 
 
 def _empty_axes() -> Iterator[Fact]:

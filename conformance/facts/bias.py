@@ -17,6 +17,7 @@ from conformance.facts import (
     normal,
     pattern,
     plain,
+    qkv,
     state,
     zeros,
 )
@@ -78,6 +79,23 @@ def _shapes() -> Iterator[Fact]:
             "bias-ignored lse-without-bias" if shape in ((), (4, 1)) else "bias-ignored bias-scaled",
             batched() | {"bias": normal(shape, seed=13)},
         )
+
+    shares = np.exp([5, -3, 1]) / np.exp([5, -3, 1]).sum()
+    yield state(
+        "bias-of-one-axis-is-of-keys",
+        "With T = S a bias of shape (S,) belongs to the keys: every row has the softmax of it.",
+        "C3 C6",
+        "bias-on-query-axis",
+        pattern(3, 3) | {"bias": array([5, -3, 1])},
+        paper={"out": [shares] * 3},
+    )
+    yield state(
+        "bias-with-as-many-heads-as-samples",
+        "With B = H = 3 a bias of shape (3, T, S) counts the heads and is the same for each batch element.",
+        "C3 C6",
+        "bias-per-sample",
+        qkv((3, 3, 3, 5), (3, 3, 3, 5), (3, 3, 3, 6), seed=9) | {"bias": normal((3, 3, 3), seed=13)},
+    )
 
 
 def _dtypes() -> Iterator[Fact]:

@@ -73,15 +73,27 @@ def _on_random_inputs() -> Iterator[Fact]:
         "without-a-batch-axis": ((4, 3, 5), (2, 7, 5), (2, 7, 6)),
         "with-two-batch-axes": ((2, 3, 4, 1, 5), (2, 3, 2, 7, 5), (2, 3, 2, 7, 6)),
         "with-a-broadcast-batch": ((2, 4, 3, 5), (1, 2, 7, 5), (2, 7, 6)),
+        "of-keys-without-the-batch": ((2, 4, 3, 5), (2, 7, 5), (2, 7, 6)),
     }
     for name, (q, k, v) in shapes.items():
         yield state(
             f"grouped-heads-{name}",
             "Axis -3 is the head axis, however many axes stand before it.",
             "B1 B5",
-            "heads-tiled",
+            "heads-tiled" + (" heads-read-as-batch" if name == "of-keys-without-the-batch" else ""),
             qkv(q, k, v, seed=8),
             enable_gqa=True,
+        )
+
+    for name, causal in (("", False), ("-under-causal", True)):
+        yield state(
+            f"grouped-heads-with-more-queries-than-keys{name}",
+            "With T > S the heads are grouped as ever, and lse counts the keys that there are.",
+            "B5 C8" + (" D4" if causal else ""),
+            "heads-tiled lse-counts-padding" + (" causal-alignment" if causal else ""),
+            qkv((2, 4, 7, 5), (2, 2, 3, 5), (2, 2, 3, 6), seed=8),
+            enable_gqa=True,
+            is_causal=causal,
         )
 
 

@@ -125,6 +125,21 @@ def _two_readings() -> Iterator[Fact]:
         qkv((3, 3, 3, 5), (3, 3, 3, 5), (3, 3, 3, 6), seed=9) | {"mask": mask[:, None, None, :]},
     )
     yield state(
+        "mask-with-as-many-heads-as-samples",
+        "With B = H = 3 a mask of shape (3, T, S) holds one picture for each head, the same for each batch element.",
+        "D2",
+        "mask-per-sample",
+        qkv((3, 3, 3, 5), (3, 3, 3, 5), (3, 3, 3, 6), seed=9) | {"mask": array(normal((3, 3, 3), seed=37) > 0, "bool")},
+    )
+    yield state(
+        "mask-of-one-axis-is-of-keys",
+        "With T = S a mask of shape (S,) belongs to the keys: the second is hidden from every query.",
+        "D2",
+        "mask-on-query-axis",
+        pattern(3, 3) | {"mask": array([1, 0, 1], "bool")},
+        paper={"out": shares("#.#", "#.#", "#.#"), "lse": [np.log(2)] * 3},
+    )
+    yield state(
         "mask-is-not-transposed",
         "Rows of the mask are queries: the lower triangle lets the first query see one key.",
         "D2",
@@ -208,6 +223,25 @@ def _with_causal() -> Iterator[Fact]:
         f"{both} mask-on-query-axis mask-of-the-first-sample",
         square() | {"mask": drawn("..####", "####..").reshape(2, 1, 1, 6)},
         is_causal=True,
+    )
+    yield state(
+        "causal-with-two-queries-and-one-key",
+        "With T = 2 and S = 1 both queries see the key under is_causal: the second stands behind it.",
+        "D4",
+        "causal-alignment",
+        {"q": array([[1], [1]]), "k": array([[0]]), "v": array([[3]])},
+        is_causal=True,
+        paper={"out": [[3], [3]], "weights": [[1], [1]], "lse": [0, 0]},
+    )
+    rows = ("#...", "##..", "###.", *["####"] * 3)
+    yield state(
+        "causal-with-more-queries-than-keys",
+        "With T = 6 and S = 4 is_causal starts at the first key, and the last queries see all of them.",
+        "D4",
+        "causal-alignment causal-ignored causal-off-by-one",
+        pattern(6, 4),
+        is_causal=True,
+        paper={"out": shares(*rows), "lse": np.log([1, 2, 3, 4, 4, 4])},
     )
     yield state(
         "decode-with-a-mask-and-causal",

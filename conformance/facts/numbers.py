@@ -30,6 +30,7 @@ def facts() -> Iterator[Fact]:
     yield from _half_precision()
     yield from _large_logits()
     yield from _long_rows()
+    yield from _largest_values()
 
 
 def _scores_of_ten_thousand() -> Iterator[Fact]:
@@ -196,6 +197,15 @@ def _long_rows() -> Iterator[Fact]:
         arrays,
         mask={"rule": "causal", "offset": 517},
     )
+    for name, T, S in (("keys", 2, 520), ("queries", 520, 3)):
+        yield state(
+            f"causal-over-520-{name}",
+            f"With T = {T} and S = {S} is_causal knows all positions, however they are cut and counted.",
+            "D4",
+            "positions-wrap" + (" tile-positions-local" if name == "queries" else ""),
+            qkv((T, 2), (S, 2), (S, 1), seed=59),
+            is_causal=True,
+        )
     yield state(
         "growing-scores-over-many-tiles",
         "When each tile has a larger score than the one before, the earlier sums are rescaled.",
@@ -203,4 +213,24 @@ def _long_rows() -> Iterator[Fact]:
         "tiles-merged-without-rescaling",
         {"q": array([[1, 0]] * 2), "k": np.stack([np.arange(520) / 8, np.zeros(520)], 1).astype(np.float32)}
         | {"v": arrays["v"]},
+    )
+
+
+def _largest_values() -> Iterator[Fact]:
+    for dtype in ("bfloat16", "float32"):
+        value = array([[3e38]] * 2, dtype)
+        yield state(
+            f"mean-of-the-largest-values-{dtype}",
+            f"The mean of 3e38 and 3e38 is 3e38 in {dtype}: the weights meet the values, and no sum beyond them.",
+            "A1 C5 F2",
+            "values-overflow",
+            {"q": zeros((1, 1), dtype), "k": zeros((2, 1), dtype), "v": value},
+            paper={"out": [[float(value[0, 0])]]},
+        )
+    yield state(
+        "blends-of-the-largest-values",
+        "Blends of values of 3e38 and -3e38 are numbers.",
+        "A1 C5 F2",
+        "values-overflow",
+        plain() | {"v": np.where(normal((7, 6), seed=61) > -0.5, 3e38, -3e38).astype(np.float32)},
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.facts import Fact, array, identity, plain, state
+from conformance.facts import FLOATS, Fact, array, identity, plain, state
 
 _VALUES = {
     "left-out": (None, 1 / np.sqrt(2)),
@@ -76,6 +76,16 @@ def _on_random_inputs() -> Iterator[Fact]:
             f"{_flags(-0.7)} lse-without-scale",
             plain(dtype),
             scale=-0.7,
+        )
+    for dtype in FLOATS:
+        yield state(
+            f"scale-negative-over-a-wide-range-{dtype}",
+            f"Under scale -1 products 0 and 1000 give the weights 1 and 0 in {dtype}: the least product is the best.",
+            "B4 C1 F1",
+            "maximum-before-scale",
+            {"q": array([[1]], dtype), "k": array([[0], [1000]], dtype), "v": array([[3], [5]], dtype)},
+            scale=-1.0,
+            paper={"out": [[3]], "weights": [[1, 0]], "lse": [0]},
         )
     for name, scale in (("tiny", 1e-30), ("zero", 0.0), ("large", 1000.0)):
         yield state(

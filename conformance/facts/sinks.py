@@ -15,6 +15,7 @@ def facts() -> Iterator[Fact]:
     """Yield the facts."""
     yield from _on_paper()
     yield from _per_head()
+    yield from _dtypes()
     yield from _magnitudes()
     yield from _order()
     yield from _empty_rows()
@@ -70,6 +71,40 @@ def _per_head() -> Iterator[Fact]:
         "C7",
         "sinks-on-another-axis",
         qkv((3, 3, 5), (3, 3, 5), (3, 3, 6), seed=9) | {"sinks": _HEADS},
+    )
+
+    shapes = {
+        "keys-and-values": ((2, 1, 4, 5), (1, 3, 7, 5), (1, 3, 7, 6)),
+        "keys-and-values-beyond-the-axes-of-queries": ((4, 5), (3, 7, 5), (3, 7, 6)),
+        "values": ((1, 4, 5), (1, 7, 5), (3, 7, 6)),
+    }
+    for name, (q, k, v) in shapes.items():
+        yield state(
+            f"sinks-of-heads-that-only-{name}-have",
+            f"H is the head axis of the scores, which q {q}, k {k} and v {v} give together: each head has its sink.",
+            "B1 C7",
+            "sinks-ignored sinks-on-another-axis",
+            qkv(q, k, v, seed=5) | {"sinks": _HEADS},
+        )
+
+
+def _dtypes() -> Iterator[Fact]:
+    pairs = (("float16", "float32"), ("bfloat16", "float32"), ("bfloat16", "float16"), ("float32", "float64"))
+    for dtype, given in pairs:
+        yield state(
+            f"sink-of-{given}-with-{dtype}-inputs",
+            f"A sink of {given} is converted to the compute dtype of {dtype} inputs: 100.2 stays above a score of 100.",
+            "B2 C7",
+            "sinks-ignored" if dtype == "float32" else "sinks-ignored sink-in-input-dtype",
+            {name: array([[number]], dtype) for name, number in (("q", 10), ("k", 10), ("v", 1))}
+            | {"sinks": array(100.2, given)},
+        )
+    yield state(
+        "sink-of-a-tenth-float64",
+        "A sink of 0.1, which float32 cannot hold, keeps all its digits with float64 inputs.",
+        "B2 C7 F2",
+        "sinks-ignored float64-in-float32",
+        plain("float64") | {"sinks": array(0.1, "float64")},
     )
 
 

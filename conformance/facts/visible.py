@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.facts import FLOATS, Fact, array, batched, drawn, identity, normal, pattern, plain, state
+from conformance.facts import FLOATS, Fact, array, batched, drawn, identity, normal, pattern, plain, qkv, state
 
 _BUGS = "visible-nan-swallowed visible-nan-spread"
 
@@ -14,6 +14,7 @@ _BUGS = "visible-nan-swallowed visible-nan-spread"
 def facts() -> Iterator[Fact]:
     """Yield the facts."""
     yield from _places()
+    yield from _single()
     yield from _dtypes()
     yield from _bias_and_sinks()
     yield from _batches()
@@ -65,6 +66,20 @@ def _places() -> Iterator[Fact]:
         "visible-nan-swallowed",
         pattern(2, 3) | {"v": array([[1], [2], [np.nan]]), "bias": array([0, 0, -1e4])},
     )
+
+
+def _single() -> Iterator[Fact]:
+    for name, T, S in (("one-query", 1, 7), ("one-key", 4, 1)):
+        for place, what in (("q", "query"), ("k", "key")):
+            arrays = qkv((T, 5), (S, 5), (S, 6), seed=3)
+            arrays[place][0, 2] = np.nan
+            yield state(
+                f"nan-in-a-{what}-with-{name}",
+                f"With {name.replace('-', ' ')} a NaN in a {what} spoils the rows that it meets, out, weights and lse.",
+                "E3",
+                "visible-nan-swallowed",
+                arrays,
+            )
 
 
 def _dtypes() -> Iterator[Fact]:

@@ -18,6 +18,15 @@ def heads_a_b_a_b(self, x, groups):
     return np.tile(x, (groups, 1, 1))
 
 
+@replaces("accepted", "heads-read-as-batch")
+def heads_of_keys_taken_for_the_batch(self, op, arrays, options):
+    """With enable_gqa keys and values (Hk, S, D) are read as (B, S, D) where Hk = B."""
+    q, k = arrays.get("q"), arrays.get("k")
+    if not options.get("enable_gqa") or np.ndim(q) != 4 or np.ndim(k) != 3 or len(q) != len(k):
+        return arrays, options
+    return arrays | {name: arrays[name][:, None] for name in ("k", "v") if np.ndim(arrays[name]) == 3}, options
+
+
 @replaces("split_heads", "heads-reshaped")
 def heads_split_without_a_transpose(self, x, heads):
     """Features are split into heads by a reshape alone."""
@@ -85,6 +94,28 @@ def heads_taken_for_times(self, q, k, v, mask=None, **options):
     """The head axis and the time axis are exchanged."""
     out, weights = Honest.attention(self, turned(q), turned(k), turned(v), mask, **options)
     return turned(out), weights
+
+
+# --- leading axes ---
+
+
+@replaces("attention", "leading-axis-lost")
+def weights_without_the_axes_of_values(self, q, k, v, mask=None, **options):
+    """Weights do not get the leading axes that only the values have."""
+    out, weights = Honest.attention(self, q, k, v, mask, **options)
+    return out, weights[(0,) * (weights.ndim - max(q.ndim, k.ndim))]
+
+
+@replaces("accepted", "leading-axis-lost")
+def leading_axes_of_one_dropped(self, op, arrays, options):
+    """Leading axes of 1 that keys and values have and queries have not are dropped."""
+    axes = np.ndim(arrays.get("q"))
+    dropped = {
+        name: x[(0,) * (x.ndim - axes)]
+        for name, x in arrays.items()
+        if name in ("k", "v") and axes > 1 and np.ndim(x) > axes and set(x.shape[:-axes]) == {1}
+    }
+    return arrays | dropped, options
 
 
 # --- refused ---

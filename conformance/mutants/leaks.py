@@ -60,6 +60,18 @@ def nan_scores_hidden(self, biased, visible):
     return np.where(visible & ~np.isnan(biased), biased, -np.inf)
 
 
+@replaces("masked", "visible-nan-swallowed")
+def nan_scores_of_a_single_query_are_zero(self, biased, visible):
+    """With a single query a NaN score is replaced by 0."""
+    return Honest.masked(self, np.nan_to_num(biased) if biased.shape[-2] == 1 else biased, visible)
+
+
+@replaces("masked", "visible-nan-swallowed")
+def nan_scores_of_a_single_key_are_zero(self, biased, visible):
+    """With a single key its weight is 1, whatever its score."""
+    return Honest.masked(self, np.zeros_like(biased) if biased.shape[-1] == 1 else biased, visible)
+
+
 @replaces("blend", "visible-nan-swallowed")
 def values_of_no_weight_skipped(self, weights, v, visible):
     """A value is skipped when its weight is 0, and not when it is hidden."""

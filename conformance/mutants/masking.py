@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from conformance.mutants.memory import Honest
-from conformance.mutants.record import replaces
+from conformance.mutants.record import pairs_of, replaces
 
 # --- which pairs ---
 
@@ -88,6 +88,44 @@ def mask_of_samples_read_as_queries(self, op, arrays, options):
     if np.ndim(mask) < 3 or np.ndim(q) < 3 or mask.shape[:-1] != (q.shape[-2], *[1] * (mask.ndim - 2)):
         return arrays, options
     return arrays | {"mask": mask.reshape(len(mask), -1)}, options
+
+
+def read_for_each_sample(name, arrays):
+    """The arrays with a mask or bias (H, T, S) read as (B, T, S) where B = H."""
+    x, q = arrays.get(name), arrays.get("q")
+    if not isinstance(x, np.ndarray) or x.ndim != 3 or np.ndim(q) != 4 or len(x) != len(q):
+        return arrays
+    return arrays | {name: x[:, None]}
+
+
+@replaces("accepted", "mask-per-sample")
+def mask_of_heads_read_as_samples(self, op, arrays, options):
+    """A mask (H, T, S) is read as (B, T, S) when B = H."""
+    return read_for_each_sample("mask", arrays), options
+
+
+@replaces("accepted", "bias-per-sample")
+def bias_of_heads_read_as_samples(self, op, arrays, options):
+    """A bias (H, T, S) is read as (B, T, S) when B = H."""
+    return read_for_each_sample("bias", arrays), options
+
+
+def read_for_each_query(name, arrays):
+    """The arrays with a mask or bias (S,) read as one entry for each query where T = S."""
+    x, (T, S) = arrays.get(name), pairs_of(arrays) or (0, 1)
+    return arrays | {name: x[:, None]} if isinstance(x, np.ndarray) and x.ndim == 1 and T == S else arrays
+
+
+@replaces("accepted", "mask-on-query-axis")
+def mask_of_one_axis_given_to_queries(self, op, arrays, options):
+    """A mask (S,) is read as one of queries when T = S."""
+    return read_for_each_query("mask", arrays), options
+
+
+@replaces("accepted", "bias-on-query-axis")
+def bias_of_one_axis_given_to_queries(self, op, arrays, options):
+    """A bias (S,) is read as one of queries when T = S."""
+    return read_for_each_query("bias", arrays), options
 
 
 @replaces("booleans", "mask-bitwise-not")

@@ -47,6 +47,13 @@ def causal_aligned_at_the_last_key(self, p):
     return impl_numpy.causal(S - T)
 
 
+@replaces("causal_rule", "causal-alignment")
+def causal_aligned_at_the_last_key_if_queries_are_more(self, p):
+    """is_causal is aligned at the last query and key when there are more queries than keys."""
+    T, S = p.sizes
+    return impl_numpy.causal(min(0, S - T))
+
+
 @replaces("accepted", "causal-alignment")
 def causal_rules_aligned_at_the_last_key(self, op, arrays, options):
     """causal() is aligned at the last query and key instead of the first."""
@@ -230,3 +237,21 @@ def or_read_as_and(self, op, arrays, options):
 def rule_starts_anew_in_each_tile(self, p, rule):
     """A rule is evaluated with positions that start at 0 in each tile."""
     return rule.tile(range(len(p.rows)), range(len(p.cols)))
+
+
+@replaces("ruled", "tile-positions-local")
+def positions_of_queries_start_anew_after_128(self, p, rule):
+    """Queries go in chunks of 128, and a rule is evaluated with their positions in the chunk."""
+    return rule.visible(np.asarray(p.rows, int)[:, None] % 128, np.asarray(p.cols, int))
+
+
+@replaces("ruled", "positions-wrap")
+def positions_of_keys_in_eight_bits(self, p, rule):
+    """Positions of keys are kept in eight bits: key 256 looks like key 0."""
+    return rule.visible(np.asarray(p.rows, int)[:, None], np.asarray(p.cols, int) % 256)
+
+
+@replaces("ruled", "positions-wrap")
+def positions_of_queries_in_eight_bits(self, p, rule):
+    """Positions of queries are kept in eight bits: query 256 looks like query 0."""
+    return rule.visible(np.asarray(p.rows, int)[:, None] % 256, np.asarray(p.cols, int))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from conformance.mutants.memory import Honest
@@ -56,6 +58,13 @@ def softmax_in_the_input_dtype(self, p, masked, visible):
 def everything_in_float32(self, x, dtype):
     """float64 inputs are computed in float32."""
     return x.astype(np.float32)
+
+
+@replaces("blend", "values-overflow")
+def values_summed_before_the_division(self, weights, v, visible):
+    """The largest weight is made 1, and divided out again after the values were added up."""
+    top = weights.max(axis=-1, keepdims=True, initial=0)
+    return Honest.blend(self, weights / np.where(top == 0, 1, top), v, visible) * top
 
 
 # --- what is returned ---
@@ -121,3 +130,11 @@ def sums_in_another_order_beside_others(self, weights, v, visible):
     if len(weights) == 1 or weights.ndim < 3:
         return Honest.blend(self, weights, v, visible)
     return Honest.blend(self, weights[..., ::-1], v[..., ::-1, :], visible[..., ::-1])
+
+
+@replaces("prepare", "batch-dependent-bits")
+def features_in_another_order_for_shared_keys(self, q, k, v, mask=None, **options):
+    """Features are added up from the last to the first when a batch of queries shares its keys."""
+    p = Honest.prepare(self, q, k, v, mask, **options)
+    is_shared = q.ndim > 2 and len(q) > 1 and (k.ndim < q.ndim or len(k) == 1)
+    return replace(p, q=p.q[..., ::-1].copy(), k=p.k[..., ::-1].copy()) if is_shared else p

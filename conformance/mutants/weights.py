@@ -64,6 +64,13 @@ def maximum_scaled_after_the_product(self, p, masked):
     return Honest.top(self, p, np.where(masked == -np.inf, masked, scores))
 
 
+@replaces("top", "maximum-before-scale")
+def maximum_times_a_negative_scale(self, p, masked):
+    """The maximum is taken before the scale: times a negative one it is the least score of the row."""
+    least = np.where(masked == -np.inf, np.inf, masked).min(axis=-1, keepdims=True, initial=np.inf)
+    return np.where(least < np.inf, least, -np.inf) if self.scale(p) < 0 else Honest.top(self, p, masked)
+
+
 # --- sinks ---
 
 
@@ -80,6 +87,14 @@ def sinks_for_many_queries_only(self, *arrays, **options):
     return replace(p, sinks=None) if p.sizes[0] == 1 else p
 
 
+@replaces("prepare", "sinks-ignored")
+def sinks_for_heads_of_queries_only(self, q, k, v, mask=None, **options):
+    """Sinks are applied only where the queries themselves have as many heads."""
+    p = Honest.prepare(self, q, k, v, mask, **options)
+    is_new = p.sinks is not None and p.sinks.size > 1 and q.shape[-3:-2] != p.sinks.shape[:1]
+    return replace(p, sinks=None) if is_new else p
+
+
 @replaces("softmax", "sink-with-a-value")
 def sink_divided_out_again(self, p, masked, visible):
     """The weights are divided again, so that they sum to 1 although the sink has taken its share."""
@@ -91,6 +106,18 @@ def with_sinks(self, arrays, options, change):
     """The problem with its sinks changed, if it has any."""
     p = Honest.prepare(self, *arrays, **options)
     return p if p.sinks is None else replace(p, sinks=change(p))
+
+
+@replaces("prepare", "sink-in-input-dtype")
+def sink_rounded_to_the_inputs(self, *arrays, **options):
+    """The sink is rounded to the inputs' half type."""
+    return with_sinks(self, arrays, options, lambda p: p.sinks.astype(p.dtype).astype(p.q.dtype))
+
+
+@replaces("prepare", "float64-in-float32")
+def sink_rounded_to_float32(self, *arrays, **options):
+    """The sink is rounded to float32, also for float64 inputs."""
+    return with_sinks(self, arrays, options, lambda p: p.sinks.astype(np.float32).astype(p.q.dtype))
 
 
 @replaces("prepare", "sink-scaled")
@@ -186,3 +213,16 @@ def lse_of_unmasked_scores(self, p, lse):
 def lse_of_the_keys_alone(self, p, lse):
     """lse leaves the sink out."""
     return lse_of(self, replace(p, sinks=None))
+
+
+@replaces("lse_out", "lse-counts-padding")
+def lse_counts_keys_padded_to_the_queries(self, p, lse):
+    """Keys are padded to the number of queries, and lse counts the padded ones as scores of 0."""
+    T, S = p.sizes
+    return np.logaddexp(lse, np.log(T - S, dtype=lse.dtype)) if T > S else lse
+
+
+@replaces("lse_out", "visible-nan-swallowed")
+def lse_of_a_row_of_nan_is_that_of_an_empty_one(self, p, lse):
+    """The lse of a row with a visible NaN is -inf."""
+    return np.where(np.isnan(lse), -np.inf, lse).astype(lse.dtype)

@@ -1,4 +1,4 @@
-"""The command line: python -m conformance run | list | show | grade | mutants | compare | ledger | export."""
+"""The command line: python -m conformance run | list | show | grade | mutants | compare | ledger | export | bench."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance import exchanging, selecting, selfcheck, smoke, tally
+from conformance.bench.command import bench
 from conformance.ledger import Entry, Ledger, load
 from conformance.loading import Case, Check, digest, load_cases, load_flags
 from conformance.loading import checks as all_checks
@@ -149,6 +150,9 @@ def mutants(full: Full = False) -> None:
 
 for command in (exchanging.compare, exchanging.ledger, exchanging.export):
     app.command()(command)
+
+
+app.command()(bench)
 
 
 @contextmanager

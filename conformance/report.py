@@ -136,8 +136,8 @@ def _failures(found: Sequence[Result], cases: dict[str, Case], flags: dict, cons
 
 def kinds(found: Sequence[Result]) -> str:
     """Say in one line what differs how often: one wrong dtype can be behind all of it."""
-    what = Counter(result.worst.what if result.worst is not None else result.reason.partition(":")[0] for result in found)
-    return "What differs: " + ", ".join(f"{name} {many} times" for name, many in what.most_common(5))
+    kind = [one.worst.what if one.worst is not None else one.reason.partition(":")[0] for one in found]
+    return "What differs: " + ", ".join(f"{name} {many} times" for name, many in Counter(kind).most_common(5))
 
 
 def failure(result: Result, case: Case, flags: dict[str, dict]) -> Panel:

@@ -16,8 +16,6 @@ import mpmath
 
 from conformance.facts import dtype_of
 
-HALF = ("float16", "bfloat16")
-
 
 @dataclass(frozen=True)
 class Format:
@@ -40,11 +38,6 @@ def format_of(dtype: str) -> Format:
         smallest_normal=float(info.smallest_normal),
         smallest=float(info.smallest_subnormal),
     )
-
-
-def compute_dtype(dtype: str) -> str:
-    """The dtype in which the contract computes: float32 for the half types, else the dtype itself."""
-    return "float32" if dtype in HALF else dtype
 
 
 class Plain:

@@ -55,8 +55,8 @@ from typing import Any
 
 import numpy as np
 
-from conformance.arithmetic import compute_dtype, format_of
-from conformance.facts import dtype_of
+from conformance.arithmetic import format_of
+from conformance.facts import compute_dtype, dtype_of
 from conformance.grids import Grid
 from conformance.loading import Expected
 from conformance.oracle import evaluate

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from conformance.arithmetic import Plain, compute_dtype
+from conformance.arithmetic import Plain
+from conformance.facts import compute_dtype
 from conformance.grids import Grid, Index, read
 from conformance.oracle_rules import rule_grids, rule_visible
 

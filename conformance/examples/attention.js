@@ -34,7 +34,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
   const { protocol, id, op, arrays, options } = JSON.parse(line);
   let answer = { id };
   if (protocol) answer = HELLO;
-  else if (arrays.q.shape.length !== 2 || arrays.k.shape.length !== 2) answer.unsupported = 'it has no leading axes';
+  else if (['q', 'k', 'v'].some((name) => arrays[name].shape.length !== 2)) answer.unsupported = 'it has no leading axes';
   else answer.outputs = attention(arrays, options);
   console.log(JSON.stringify(answer));
 });

@@ -52,6 +52,11 @@ def dtype_of(name: str) -> np.dtype:
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
+def compute_dtype(name: str) -> str:
+    """The dtype in which the contract computes: float32 for the half types, else the dtype itself."""
+    return "float32" if name in ("float16", "bfloat16") else name
+
+
 def array(values: Any, dtype: str = "float32") -> np.ndarray:
     """The nested list ``values`` as an array."""
     return np.asarray(values).astype(dtype_of(dtype))

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from conformance.arithmetic import compute_dtype
-from conformance.facts import dtype_of
+from conformance.facts import compute_dtype, dtype_of
 
 
 def dense(inputs, *, scale_on="scores", base2=False, low=None, coarse=()):

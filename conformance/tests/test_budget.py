@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from conformance import tracked
-from conformance.arithmetic import compute_dtype, format_of
+from conformance.arithmetic import format_of
 from conformance.budget import expected
-from conformance.facts import FLOATS, array, dtype_of, identity, normal, zeros
+from conformance.facts import FLOATS, array, compute_dtype, dtype_of, identity, normal, zeros
 from conformance.oracle import evaluate
 from conformance.tests import honest
 

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from conformance.arithmetic import Plain, Precise, compute_dtype
-from conformance.facts import array, identity, normal, zeros
+from conformance.arithmetic import Plain, Precise
+from conformance.facts import array, compute_dtype, identity, normal, zeros
 from conformance.oracle import evaluate
 from conformance.tests.evaluating import run, small
 

@@ -101,7 +101,7 @@ def checks(case: Case) -> list[Check]:
 def tiles_may_overflow(arrays: dict[str, Any], dtype: str) -> bool:
     """Tell whether the values of all keys together may be more than the largest number of the compute dtype."""
     values = arrays["v"]
-    if not isinstance(values, np.ndarray) or values.dtype.name not in FLOATS or values.ndim < 2:
+    if dtype not in FLOATS or not isinstance(values, np.ndarray) or values.dtype.name not in FLOATS or values.ndim < 2:
         return False  # which is refused
     sizes = np.abs(np.where(np.isfinite(values), values, 0)).astype(np.float64)
     return bool(sizes.max(initial=0) > np.finfo(compute_dtype(dtype)).max / max(values.shape[-2], 1))

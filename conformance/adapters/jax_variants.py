@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from conformance.adapter import Failed
+from conformance.adapter import Failed, Unsupported
 from conformance.adapters import tracing
 from conformance.adapters.flash import ByFlash
 from conformance.adapters.jax import Jax
@@ -61,11 +61,16 @@ class Eager(Jax):
         return None
 
     def _run(self, op: str, arguments: dict[str, Any]) -> Any:
-        """Call the function; raises Failed if a jit inside of it would still be traced."""
+        """Call the function; raises Failed if a jit inside of it would still be traced, Unsupported if JAX says so."""
         with jax.disable_jit():
             if jax.jit(lambda one: isinstance(one, jax.core.Tracer))(jnp.ones(())):
                 raise Failed("jax.disable_jit had no effect")
-            return super()._run(op, arguments)
+            try:
+                return super()._run(op, arguments)
+            except ValueError as error:
+                if "not supported in disable_jit() mode" in str(error):  # a scan of no steps
+                    raise Unsupported(str(error)) from None
+                raise
 
 
 class Flash(ByFlash, Jax):

@@ -23,6 +23,7 @@ from conformance.results import Header, Result, write
 from conformance.running import Run
 
 DEFAULT_BACKENDS = ("numpy", "torch", "jax", "torch-sdpa")
+SLOW = ("torch:compile", "jax:jit", "jax:eager", "jax:optimised")  # they compile, or trace, for each case anew
 DEFAULT_JOBS = min(len(DEFAULT_BACKENDS), os.cpu_count() or 1)
 
 app = typer.Typer(
@@ -58,6 +59,7 @@ LedgerFile = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="How many processes work at a time.")]
 Full = Annotated[bool, typer.Option("--full", help="Run all checks on each, some minutes, and draw the matrix.")]
+Every = Annotated[bool, typer.Option("--every", help=f"Ask {', '.join(SLOW)} every check, not one of each kind.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="Five cases only, to tell a bad adapter from a bad backend.")]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first wrong answer.")]
 
@@ -76,6 +78,7 @@ def run(
     ledger: LedgerFile = None,
     jobs: Jobs = DEFAULT_JOBS,
     fail_fast: FailFast = False,
+    every: Every = False,
     smoke_: Smoke = False,
 ) -> None:
     """Run the cases on backends and report. Exit code: 0 nothing differs, 1 something does, 2 wrong usage."""
@@ -88,14 +91,18 @@ def run(
         checks = smoke.only(checks) if smoke_ else checks
         own = selecting.ledger(ledger, specs)
     trust_the_judge()
-    running = Run(checks, specs, jobs=jobs)
+    slow = [] if every or text or op or dtype or clause else [spec for spec in specs if spec in SLOW]
+    running = Run(checks, specs, jobs=jobs, fewer=dict.fromkeys(slow, selecting.one_of_each_kind(checks)))
     ledgers: dict[str, Ledger] = {}
-    found = collect(running, ledgers, own, len(checks) * len(specs), fail_fast)
+    found = collect(running, ledgers, own, running.total, fail_fast)
     results = sorted(found, key=_order(checks, specs))
     refuse(running.unloaded)
     problems = [line for name in ledgers for line in _problems(name, ledgers[name], cases)]
     problems += [f"{name}: every check is unsupported, so nothing was judged" for name in tally.unasked(results)]
     chosen = list({check.case.id: check.case for check in checks}.values())
+    if slow:
+        few = len(selecting.one_of_each_kind(checks))
+        typer.echo(f"{', '.join(slow)}: asked {few} of {len(checks)} checks, one of each kind; --every asks all")
     terminal.show(results, chosen, load_flags(), problems, Console())
     if smoke_:
         smoke.show(results, Console())

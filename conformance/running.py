@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -21,16 +21,23 @@ class Run:
     `backends` are names for `adapter.find`; `jobs` processes work at a time; a check that takes longer than
     `timeout` seconds is an error, and so is one whose process dies: the others go on in a new process. `info`
     holds what each backend says of itself, from its first result on. A backend that cannot be loaded gives no
-    result; `unloaded` holds its reason.
+    result; `unloaded` holds its reason. `fewer` has the checks of those backends that are not asked all of them.
     """
 
     def __init__(
-        self, checks: Sequence[Check], backends: Sequence[str], *, jobs: int = 2, timeout: float = 60.0
+        self,
+        checks: Sequence[Check],
+        backends: Sequence[str],
+        *,
+        jobs: int = 2,
+        timeout: float = 60.0,
+        fewer: Mapping[str, Sequence[Check]] | None = None,
     ) -> None:
         self.jobs, self.timeout = jobs, timeout
         self.info: dict[str, dict[str, Any]] = {}
         self.unloaded: dict[str, str] = {}
-        self._waiting = {spec: deque(checks) for spec in backends}
+        self._waiting = {spec: deque((fewer or {}).get(spec, checks)) for spec in backends}
+        self.total = sum(map(len, self._waiting.values()))
         self._workers: list[Worker] = []
 
     def __iter__(self) -> Iterator[Result]:

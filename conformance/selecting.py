@@ -107,3 +107,17 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     """Name up to three that are spelled alike, as the end of a sentence of its own."""
     near = get_close_matches(name, known, n=3, cutoff=0.4)
     return f" Did you mean {', '.join(near)}?" if near else ""
+
+
+def one_of_each_kind(checks: Sequence[Check]) -> list[Check]:
+    """Choose checks so that each clause and each dtype is met in each way of calling: a variant that compiles for
+    every case shows what is special in it by these."""
+    met: set[tuple[str, str]] = set()
+    chosen = []
+    for check in checks:
+        way = check.name.partition("@")[2] or check.op
+        kinds = {(way, kind) for kind in (*check.case.clauses, check.case.dtype)}
+        if not kinds <= met:
+            chosen.append(check)
+            met |= kinds
+    return chosen

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from conformance import __main__ as command_line
 from conformance import selecting, selfcheck, smoke
 from conformance.ledger import Entry
-from conformance.loading import Case, load_cases, load_flags
+from conformance.loading import Case, checks, load_cases, load_flags
 from conformance.results import read
 from conformance.tests.handmade import FLAGS, case
 
@@ -171,3 +171,11 @@ def test_a_ledger_entry_that_no_longer_holds_fails_the_run(monkeypatch):
     text = call("run", "--backend", "numpy", "-k", "causal", code=1)
     assert "ledger of numpy: causal-sees-the-first-key: listed as differs" in text
     assert "The run failed for 1 problem, though no check went wrong: 3 pass." in text
+
+
+def test_slow_variants_are_asked_one_check_of_each_kind():
+    every = [check for one in load_cases() for check in checks(one)]
+    few = selecting.one_of_each_kind(every)
+    assert len(few) < len(every) / 4
+    assert {clause for check in few for clause in check.case.clauses} == {c for k in every for c in k.case.clauses}
+    assert {check.case.dtype for check in few} == {check.case.dtype for check in every}

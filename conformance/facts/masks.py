@@ -33,6 +33,7 @@ def facts() -> Iterator[Fact]:
     yield from _two_readings()
     yield from _padding_in_front_and_behind()
     yield from _with_causal()
+    yield from _unequal_lengths()
     yield from _single_keys()
 
 
@@ -224,6 +225,10 @@ def _with_causal() -> Iterator[Fact]:
         square() | {"mask": drawn("..####", "####..").reshape(2, 1, 1, 6)},
         is_causal=True,
     )
+
+
+def _unequal_lengths() -> Iterator[Fact]:
+    """Lengths at which the two ways of aligning is_causal are two."""
     yield state(
         "causal-with-two-queries-and-one-key",
         "With T = 2 and S = 1 both queries see the key under is_causal: the second stands behind it.",

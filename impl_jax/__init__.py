@@ -6,10 +6,11 @@ Written in JAX; the gradient of attention is left to jax.vjp.
 from __future__ import annotations
 
 from .attention import Steps, attention, attention_steps
-from .flash import flash_attention, merge
+from .flash import flash_attention
 from .gradients import Gradients, attention_vjp
 from .heads import merge_heads, repeat_kv, split_heads
 from .masks import Mask, causal, chunked, dilated, local, padding, prefix, segments, window
+from .merging import merge
 from .retrieval import Neighbours, Recall, Retrieval, recall, retrieve, search
 
 __all__ = [

@@ -70,6 +70,16 @@ product.defjvps(
 )
 
 
+def row_sums(x):
+    """The sum of each row of x (..., n, m) as (..., n, 1)."""
+    return x.sum(axis=-1, keepdims=True)
+
+
+def all_finite(x):
+    """Whether every number of x is finite."""
+    return jnp.isfinite(x).all()
+
+
 def finite_part(x):
     """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where."""
     finite = jnp.isfinite(x)
@@ -96,3 +106,20 @@ def same(one, other):
 def listed(array):
     """An array as it is printed; one that is traced shows its dtype and shape."""
     return f"{array.dtype.name}{list(array.shape)}" if is_traced(array) else str(array.tolist())
+
+
+def for_each(work, jobs, length):
+    """work(job) for each job, one after the other: the rows (..., n, m) that they give, joined to `length` rows.
+
+    jobs: arrays whose first axis counts the jobs. The rows of the last may begin with some that were there before.
+    XLA has its own threads within each job.
+    """
+    if len(jobs[0]) == 1:
+        return work([jnp.asarray(x[0]) for x in jobs])
+
+    def joined(x):
+        first, last = jnp.moveaxis(x[:-1], 0, -3), x[-1]
+        first = first.reshape(*last.shape[:-2], len(x[:-1]) * last.shape[-2], last.shape[-1])
+        return jnp.concatenate([first, last[..., first.shape[-2] - length :, :]], axis=-2)
+
+    return jax.tree.map(joined, lax.map(work, jobs))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import checks
-from .arrays import compute_dtype, finite_part, guard, operand, product
+from .arrays import all_finite, compute_dtype, finite_part, guard, operand, product
 from .masks import split_mask, visibility
 from .softmax import softmax
 
@@ -147,5 +147,5 @@ def blend(weights, v, visible):
 
     # jax: a branch spares the second product, but takes longer to compile than a small product to compute.
     small = blended.size * v.shape[-2] <= SMALL
-    blended += spoilt() if small else lax.cond(broken.any(), spoilt, lambda: jnp.zeros_like(blended))
+    blended += spoilt() if small else lax.cond(all_finite(v), lambda: jnp.zeros_like(blended), spoilt)
     return guard(blended, jnp.isfinite(blended))  # jax: a row that is lost gives nothing to any gradient

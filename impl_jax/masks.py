@@ -11,7 +11,7 @@ from jax import lax
 
 from . import arguments
 from .arrays import is_boolean
-from .rules import Causal, Chunked, Dilated, Mask, Padding, Prefix, Segments, Window
+from .rules import And, Causal, Chunked, Dilated, Mask, Or, Padding, Prefix, Segments, Window
 
 # --- rules -----------------------------------------------------------------------------------------------
 
@@ -92,9 +92,9 @@ def chunked(size):
 
 
 def split_mask(mask, is_causal):
-    """The two forms in which a mask is used: a boolean array or None, and a rule or None."""
+    """The two forms in which a mask is used: an array of 0 and 1 or None, and a rule or None."""
     rule = mask if isinstance(mask, Mask) else None
-    array = None if mask is None or rule is not None else as_boolean(mask)
+    array = None if rule is not None else mask
     if is_causal:
         rule = causal() if rule is None else rule & causal()
     return array, rule
@@ -108,12 +108,12 @@ def as_boolean(mask):
 def visibility(mask, rule, bias, rows, cols):
     """Which pairs of the two position ranges are visible: boolean, broadcasts to (*B, [H,] t, s) (D4, C6).
 
-    mask (boolean) and bias are whole arrays, of which this takes its tile; -inf is looked for in the bias as
+    mask (of 0 and 1) and bias are whole arrays, of which this takes its tile; -inf is looked for in the bias as
     it is in the compute dtype. The positions are integer arrays without a gap, since tiles are traced.
     """
     visible = jnp.ones((len(rows), len(cols)), bool)
     if mask is not None:
-        visible = visible & cut(mask, rows, cols)
+        visible = visible & as_boolean(cut(mask, rows, cols))
     if rule is not None:
         visible = visible & rule.tile(rows, cols)
     if bias is not None:
@@ -128,3 +128,24 @@ def cut(array, rows, cols):
     if array.ndim >= 2 and array.shape[-2] not in (1, len(rows)):
         array = lax.dynamic_slice_in_dim(array, rows[0], len(rows), axis=-2)
     return array
+
+
+def reach(rule, rows, S):
+    """The range of key positions outside of which a rule hides each key from all of a range of queries."""
+    first, end = 0, S
+    if isinstance(rule, (And, Or)):
+        one, other = reach(rule.left, rows, S), reach(rule.right, rows, S)
+        if isinstance(rule, Or) and (not one or not other):
+            return one or other
+        inner, outer = (max, min) if isinstance(rule, And) else (min, max)
+        first, end = inner(one.start, other.start), outer(one.stop, other.stop)
+    elif isinstance(rule, Causal):
+        end = rows[-1] + rule.offset + 1
+    elif isinstance(rule, Window):
+        first = 0 if rule.left is None else rows[0] + rule.offset - rule.left
+        end = S if rule.right is None else rows[-1] + rule.offset + rule.right + 1
+    elif isinstance(rule, Prefix):
+        end = rule.length
+    elif isinstance(rule, Chunked):
+        first, end = (row // rule.size * rule.size for row in (rows[0], rows[-1] + rule.size))
+    return range(max(0, first), min(S, end))

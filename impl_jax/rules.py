@@ -86,7 +86,7 @@ class Causal(Mask):
     offset: int
 
     def visible(self, query, key):
-        return key - query <= bounded(self.offset)
+        return key <= query + bounded(self.offset)
 
     def covers(self, rows, cols):
         if cols[-1] <= rows[0] + self.offset:

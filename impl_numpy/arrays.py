@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import lru_cache
+
 import numpy as np
+import threadpoolctl
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 KIND = "numpy.ndarray"
 CONVERT = "numpy.asarray(x)"
+
+BLAS = threadpoolctl.ThreadpoolController()
+LOCK = threading.Lock()  # for what is shared by all calls that are under way: how many they are, and the limits before
+UNDER_WAY = []
+OWN = threading.local()  # for what each thread has for itself: the buffer that `product` writes into
+pool = lru_cache(maxsize=1)(ThreadPoolExecutor)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)  # a child process has none of the threads
 
 
 def is_array(x):
@@ -54,9 +69,29 @@ def operand(x):
     return None if x is None else float(x)
 
 
-def product(a, b):
-    """a @ b in the full precision of its dtype (A3)."""
-    return a @ b
+def product(a, b, reuse=False):
+    """a @ b in the full precision of its dtype (A3).
+
+    With `reuse` it is written into a buffer of this thread, until the next such product: new memory for each tile
+    would cost more than half as much time as the product itself.
+    """
+    if not reuse:
+        return a @ b
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    size = math.prod(shape)
+    if getattr(OWN, "buffer", np.empty(0, bool)).dtype != a.dtype or OWN.buffer.size < size:
+        OWN.buffer = np.empty(size, a.dtype)
+    return np.matmul(a, b, out=OWN.buffer[:size].reshape(shape))
+
+
+def row_sums(x):
+    """The sum of each row of x (..., n, m) as (..., n, 1): a product with ones, which is faster than a sum."""
+    return (x @ np.ones(x.shape[-1], x.dtype))[..., None]
+
+
+def all_finite(x):
+    """Whether every number of x (..., n, m) is finite, told from the sums of its rows; False where one overflows."""
+    return bool(np.isfinite(row_sums(x)).all())
 
 
 def finite_part(x):
@@ -85,3 +120,45 @@ def same(one, other):
 def listed(array):
     """An array as it is printed."""
     return str(array.tolist())
+
+
+def for_each(work, jobs):
+    """work(job) for each job, in threads of which the caller is one; BLAS gets one thread in each.
+
+    They are as many as ATTENTION_THREADS says, else OMP_NUM_THREADS, else the CPUs of this process. The first error
+    is raised. The limits of BLAS are those of the whole process: the last call that is under way
+    restores them.
+    """
+    settings = (os.environ.get(name, "") for name in ("ATTENTION_THREADS", "OMP_NUM_THREADS"))
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = next((int(n) for n in settings if n.isdecimal() and int(n) > 0), cpus)
+    left, lock = iter(jobs), threading.Lock()
+
+    def take():
+        with lock:
+            return next(left, None)
+
+    def until_none_is_left():
+        try:
+            for job in iter(take, None):
+                work(job)
+        finally:
+            vars(OWN).clear()
+
+    helpers = min(threads, len(jobs)) - 1
+    with LOCK:
+        UNDER_WAY.append(UNDER_WAY[0] if UNDER_WAY else BLAS.limit(limits=1, user_api="blas"))
+    try:
+        futures = [pool().submit(until_none_is_left) for _ in range(helpers)]
+        try:
+            until_none_is_left()
+        finally:
+            others = [future for future in futures if not future.cancel()]
+            wait(others)
+        for future in others:
+            future.result()
+    finally:
+        with LOCK:
+            limits = UNDER_WAY.pop()
+            if not UNDER_WAY:
+                limits.restore_original_limits()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import compute_dtype, finite_part, guard, operand, product
+from .arrays import all_finite, compute_dtype, finite_part, guard, operand, product
 from .masks import split_mask, visibility
 from .softmax import softmax
 
@@ -94,9 +94,10 @@ def prepare(shape, q, k, v, bias, sinks, enable_gqa):
     if enable_gqa:
         groups = q.shape[-3] // k.shape[-3] if k.shape[-3] else 1
         k, v = np.repeat(k, groups, axis=-3), np.repeat(v, groups, axis=-3)
-    # numpy: order "K" would put a broadcast axis last in memory, where another kernel adds up in another order (F3)
-    q, k, v = (np.broadcast_to(x, shape[:-2] + x.shape[-2:]).astype(dtype, order="C") for x in (q, k, v))
-    bias = None if bias is None else np.asarray(bias).astype(dtype)
+    # numpy: order "C", for another kernel adds up in another order where an axis lies elsewhere in memory (F3)
+    q, k, v = (np.ascontiguousarray(x.astype(dtype, copy=False)) for x in (q, k, v))
+    q, k, v = (np.broadcast_to(x, shape[:-2] + x.shape[-2:]) for x in (q, k, v))
+    bias = None if bias is None else np.asarray(bias).astype(dtype, copy=False)
     sinks = None if sinks is None else sinks.astype(dtype)[..., None, None]
     return q, k, v, bias, sinks
 
@@ -128,8 +129,12 @@ def blend(weights, v, visible):
     """weights @ v (..., T, Dv) over the visible pairs: a NaN in v reaches the rows that see it and no other.
 
     0 * NaN is NaN, so a hidden value would leak through a plain product (E2). The product is taken with
-    what is finite; a feature that a row sees and that is not finite is then made NaN (E3).
+    what is finite; a feature that a row sees and that is not finite is then made NaN (E3). visible=None: all pairs.
     """
+    blended = product(weights, v)
+    if all_finite(blended):
+        return blended
     finite, broken = finite_part(v)
+    visible = np.ones(weights.shape, bool) if visible is None else visible
     reached = product(visible.astype(v.dtype), broken.astype(v.dtype)) > 0
     return np.where(reached, np.nan, product(weights, finite)).astype(v.dtype)

@@ -128,7 +128,8 @@ def visible_pairs(name, mask, shape):
     fits(name, mask, shape)
     if arrays.is_boolean(mask) or arrays.is_traced(mask):
         return
-    if not bool(((mask == 0) | (mask == 1)).all()):
+    parts = [mask[..., i : i + 256, :] for i in range(0, mask.shape[-2], 256)] if mask.ndim > 1 else [mask]
+    if not all(bool(((x == 0) | (x == 1)).all()) for x in parts):
         raise ValueError(
             f"{name} holds other values than 0 and 1 (its dtype is {arrays.dtype_name(mask)}). A mask says True or 1 "
             "for may attend; numbers that are added to the scores go into bias="

@@ -1,35 +1,20 @@
 """Attention over tiles: the same function as `attention` in O(T + S) extra memory.
 
-A query tile walks over the key tiles and carries, for each of its rows, the running maximum `top`, the
-sum `total` of exp(score - top), the unnormalised output `acc`, and whether anything was `found`.
-Partial results over disjoint sets of keys are merged by the same arithmetic.
+A query tile walks over the key tiles that its rule reaches, and carries from one to the next what is known of its
+rows. Its time is that of the visible tiles, and no T x S array is ever made.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import lru_cache
 
 import numpy as np
 
 from . import arguments, checks
-from .arrays import guard, operand
-from .attention import blend, cap, default_scale, prepare, scaled_scores
+from .arrays import for_each, operand
+from .attention import default_scale, prepare
 from .masks import cut, split_mask, visibility
-from .softmax import close, exponentials, row_top
-
-BLOCK_SIZE = (256, 512)
-
-
-class Rows(NamedTuple):
-    """What is known of some rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv)."""
-
-    top: Any
-    total: Any
-    found: Any
-    acc: Any
-
-
-# --- the public functions --------------------------------------------------------------------------------
+from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, start, tile_size, tiles
 
 
 def flash_attention(
@@ -48,7 +33,8 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default. Returns
+    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default, with more keys
+    where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
     Raises what `attention` raises, and ValueError for a tile size < 1.
@@ -56,103 +42,53 @@ def flash_attention(
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     arguments.pair_of_sizes("block_size", block_size)
-    scale, softcap, tile = operand(scale), operand(softcap), tuple(block_size or BLOCK_SIZE)
+    scale, softcap, tile = operand(scale), operand(softcap), tile_size(block_size, shape)
     return flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
-
-
-def merge(parts):
-    """Join partial results over disjoint sets of keys into the result over all of them.
-
-    parts: sequence of (out (*B, T, Dv), lse (*B, T)). Returns (out, lse) of those shapes and dtypes. Associative
-    and commutative up to rounding, with identity (0, -inf); a part with lse -inf saw nothing and has no weight.
-    Give a sink to one part alone. Raises TypeError for a wrong type, ValueError for no part or unequal shapes.
-    Source: Dao et al. 2023, "Flash-Decoding"; Milakov and Gimelshein 2018, equation 4.
-    """
-    checks.merge(parts)
-    return merge_core(tuple((out, lse) for out, lse in parts))
 
 
 # --- one tile after the other ----------------------------------------------------------------------------
 
 
-@np.errstate(all="ignore")
 def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
     """The output and the lse of checked arguments, computed tile by tile."""
     dtype, scale = q.dtype, default_scale(scale, q)
-    q, k, v, bias, sinks = prepare(shape, q, k, v, bias, sinks, enable_gqa)
-    out, lse = finish(walk(tile, q, k, v, *split_mask(mask, is_causal), bias, scale, softcap, sinks))
-    return out.astype(dtype), lse
+    q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
+    out, lse = walk(tile, q, k, v, *split_mask(mask, is_causal), bias, scale, softcap, sinks)
+    return out.astype(dtype, copy=False), lse
 
 
 def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
-    """The Rows of all queries, once each of them has seen its keys tile by tile."""
-    state = Rows(*(x.copy() for x in start(q, v, sinks)))
-    for rows, cols in tiles_in_sight(rule, tile, q.shape[-2], k.shape[-2]):
-        masked, visible = masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols)
-        new = extend(Rows(*(part(x, rows) for x in state)), masked, visible, part(v, cols))
-        for whole, x in zip(state, new, strict=True):
-            part(whole, rows)[...] = x
-    return state
+    """The output and the lse of all queries, once each of them has seen its keys tile by tile.
 
+    A job is one query tile of one head, or of several heads where tiles are small; threads share the jobs. The
+    whole of the mask and the bias is never converted nor broadcast in memory.
+    """
+    T, S, lead = q.shape[-2], k.shape[-2], q.shape[:-2] or (1,)
+    out, lse = np.empty((*lead, T, v.shape[-1]), q.dtype), np.empty((*lead, T), q.dtype)
+    seen = None if rule is None else lru_cache(maxsize=8)(rule.tile)  # most heads ask for the same tiles
 
-def tiles_in_sight(rule, tile, T, S):
-    """The pairs of a query tile and a key tile of which the rule does not hide everything."""
-    pairs = ((rows, cols) for rows in tiles(T, tile[0]) for cols in tiles(S, tile[1]))
-    return [(rows, cols) for rows, cols in pairs if rule is None or rule.covers(rows, cols) is not False]
+    def of_heads(x, heads):
+        """The heads of an array that broadcasts to (*lead, n, m), as a view; None stays None."""
+        return None if x is None else np.broadcast_to(x, (*lead, *np.atleast_2d(x).shape[-2:]))[heads]
 
+    @np.errstate(all="ignore")
+    def work(job):
+        heads, rows = job
+        own_q, own_k, own_v, own_sinks = (of_heads(x, heads) for x in (part(q, rows), k, v, sinks))
+        state = start(own_q, own_v, own_sinks)
+        for cols in key_tiles(rule, rows, S, tile[1]):
+            own_mask, own_bias = (of_heads(x if x is None else cut(x, rows, cols), heads) for x in (mask, bias))
+            own_bias = None if bias is None else own_bias.astype(q.dtype, copy=False)
+            hides = rule is not None and not rule.covers(rows, cols)
+            visible = None
+            if hides or mask is not None or bias is not None:
+                visible = visibility(own_mask, None, own_bias, rows, cols)
+                visible = visible & of_heads(seen(rows, cols), heads) if hides else visible
+            masked = masked_scores(own_q * scale, part(own_k, cols), visible, own_bias, softcap)
+            state = extend(state, masked, visible, part(own_v, cols))
+        out[heads][..., rows.start : rows.stop, :], lse[heads][..., rows.start : rows.stop] = finish(state)
 
-def tiles(length, size):
-    """The position ranges of at most `size` positions that make up `length`."""
-    return [range(i, min(i + size, length)) for i in range(0, length, size)]
-
-
-def part(x, positions):
-    """The tile of x (..., n, D) that stands at a range of positions."""
-    return x[..., positions.start : positions.stop, :]
-
-
-def masked_scores(q, k, mask, rule, bias, scale, softcap, rows, cols):
-    """Scores of one tile after scale, softcap, bias and mask, and which pairs are visible (C1 to C4)."""
-    scores = scaled_scores(part(q, rows), part(k, cols), scale)
-    visible = np.broadcast_to(visibility(mask, rule, bias, rows, cols), scores.shape)
-    capped = cap(guard(scores, visible), guard(softcap, visible))
-    biased = capped if bias is None else capped + cut(bias, rows, cols)
-    return np.where(visible, biased, -np.inf).astype(q.dtype), visible
-
-
-def start(q, v, sinks):
-    """Rows that have seen no key yet; a sink is in the denominator from the beginning (C7)."""
-    shape = (*q.shape[:-1], 1)
-    top = np.full(shape, -np.inf, q.dtype) if sinks is None else np.broadcast_to(sinks, shape)
-    found = top != -np.inf
-    total = exponentials(top, found, top)
-    return Rows(top, total, found, np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
-
-
-def extend(state, masked, visible, v):
-    """The rows after one more tile of keys: what was summed so far is rescaled to the new maximum."""
-    top = np.maximum(state.top, row_top(masked))
-    shrink = exponentials(state.top, state.found, top)
-    numerators = exponentials(masked, visible, top)
-    total = state.total * shrink + numerators.sum(axis=-1, keepdims=True)
-    acc = state.acc * shrink + blend(numerators, v, visible)
-    return Rows(top, total, state.found | visible.any(axis=-1, keepdims=True), acc)
-
-
-def finish(state):
-    """The output and the lse of rows that have seen all their keys."""
-    divisor, lse = close(state.top, state.total, state.found)
-    return state.acc / divisor, lse[..., 0]
-
-
-@np.errstate(all="ignore")
-def merge_core(parts):
-    """The merged output and lse of checked parts."""
-    outs = np.stack([out.astype(lse.dtype) for out, lse in parts])
-    lses = np.stack([lse for _, lse in parts])[..., None]
-    top = lses.max(axis=0)
-    seen = lses != -np.inf
-    shares = exponentials(lses, seen, top)
-    divisor, lse = close(top, shares.sum(axis=0), seen.any(axis=0))
-    out = (shares * np.where(seen, outs, 0)).sum(axis=0) / divisor
-    return out.astype(parts[0][0].dtype), lse[..., 0]
+    heads_of_a_job = max(1, LARGEST // max(1, min(tile[0], T) * min(tile[1], S)))
+    heads = [(*i, slice(n.start, n.stop)) for i in np.ndindex(lead[:-1]) for n in tiles(lead[-1], heads_of_a_job)]
+    for_each(work, [(some, rows) for rows in reversed(tiles(T, tile[0])) for some in heads])
+    return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import lru_cache
+
 import torch
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 KIND = "torch.Tensor"
 CONVERT = "torch.as_tensor(x)"
+
+OWN = threading.local()  # what each thread has for itself: the buffers that `product` writes into
+pool = lru_cache(maxsize=1)(ThreadPoolExecutor)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)  # a child process has none of the threads
+
+# oneDNN's product as TorchInductor calls it: torch's own is MKL's, which uses half the width of other makers' CPUs.
+ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
+LARGE = 2**16
 
 float32_is_loose = torch.compiler.assume_constant_result(
     lambda: any(b.matmul.fp32_precision not in ("none", "ieee") for b in (torch.backends.cuda, torch.backends.mkldnn))
@@ -66,21 +81,37 @@ def operand(x):
     return x if x is None or is_array(x) else float(x)
 
 
-def product(a, b):
+def product(a, b, reuse=None):
     """a @ b, in float32 for float32 whatever is allowed elsewhere: TF32, bfloat16 or autocast (A3).
 
-    The settings are read here, for the gradient too; within torch.compile when the graph is made.
+    The settings are read here, for the gradient too; within torch.compile when the graph is made. With `reuse`, a
+    name, a product of one or more matrices is written into a buffer of this thread, until the next one of that name:
+    new memory for each tile would cost more than half as much time as the product itself.
     """
     kind = a.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         with torch.autocast(kind, enabled=False):
-            return product(a, b)
+            return product(a, b, reuse)
     if a.dtype == torch.float32 and float32_is_loose():
         return product(a.double(), b.double()).float()
+    shape = (*a.shape[:-1], b.shape[-1])
+    if (
+        reuse is not None
+        and len(a) == 1
+        and ONEDNN
+        and a.dtype == torch.float32
+        and LARGE < max(a.numel(), math.prod(shape))
+    ):
+        return ONEDNN(a[0], b[0].mT, None, "none", [], "")[None]
+    if reuse is not None and all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
+        size, kept = math.prod(shape), vars(OWN).get((reuse, a.dtype))
+        if kept is None or kept.numel() < size:
+            kept = vars(OWN)[reuse, a.dtype] = a.new_empty(size)
+        return torch.bmm(a, b, out=kept[:size].view(shape))
     if kind != "cpu" or a.ndim == 2:
         return a @ b
 
-    def aligned(x):
+    def padded(x):
         """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
 
         MKL rounds otherwise where it begins elsewhere, and an element alone begins elsewhere than in a batch (F3).
@@ -88,7 +119,17 @@ def product(a, b):
         missing = -x.shape[-2] % (64 // x.element_size())
         return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
 
-    return (aligned(a) @ aligned(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
+    return (padded(a) @ padded(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
+
+
+def row_sums(x):
+    """The sum of each row of x (..., n, m) as (..., n, 1)."""
+    return x.sum(dim=-1, keepdim=True)
+
+
+def all_finite(x):
+    """Whether every number of x is finite, told from their sum; False also where it overflows."""
+    return bool(x.sum().isfinite())
 
 
 def finite_part(x):
@@ -117,3 +158,39 @@ def same(one, other):
 def listed(array):
     """An array as it is printed; one whose values cannot be seen shows its dtype and shape."""
     return f"{dtype_name(array)}{list(array.shape)}" if is_traced(array) else str(array.tolist())
+
+
+def for_each(work, jobs):
+    """work(job) for each job, in threads of which the caller is one; torch gets one thread in each.
+
+    They are as many as ATTENTION_THREADS says, else OMP_NUM_THREADS, else the CPUs of this process. The first error
+    is raised. The number of threads of torch is that of the calling thread, and is restored.
+    """
+    settings = (os.environ.get(name, "") for name in ("ATTENTION_THREADS", "OMP_NUM_THREADS"))
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = next((int(n) for n in settings if n.isdecimal() and int(n) > 0), cpus)
+    left, lock = iter(jobs), threading.Lock()
+
+    def take():
+        with lock:
+            return next(left, None)
+
+    def until_none_is_left():
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            with torch.no_grad():
+                for job in iter(take, None):
+                    work(job)
+        finally:
+            torch.set_num_threads(before)
+            vars(OWN).clear()
+
+    futures = [pool().submit(until_none_is_left) for _ in range(min(threads, len(jobs)) - 1)]
+    try:
+        until_none_is_left()
+    finally:
+        others = [future for future in futures if not future.cancel()]
+        wait(others)
+    for future in others:
+        future.result()

@@ -1,0 +1,32 @@
+"""Merging: partial results over disjoint sets of keys become the result over all of them."""
+
+from __future__ import annotations
+
+import torch
+
+from . import checks
+from .softmax import close, exponentials
+
+
+def merge(parts):
+    """Join partial results over disjoint sets of keys into the result over all of them.
+
+    parts: sequence of (out (*B, T, Dv), lse (*B, T)). Returns (out, lse) of those shapes and dtypes. Associative
+    and commutative up to rounding, with identity (0, -inf); a part with lse -inf saw nothing and has no weight.
+    Give a sink to one part alone. Raises TypeError for a wrong type, ValueError for no part or unequal shapes.
+    Source: Dao et al. 2023, "Flash-Decoding"; Milakov and Gimelshein 2018, equation 4.
+    """
+    checks.merge(parts)
+    return merge_core(tuple((out, lse) for out, lse in parts))
+
+
+def merge_core(parts):
+    """The merged output and lse of checked parts."""
+    outs = torch.stack([out.to(lse.dtype) for out, lse in parts])
+    lses = torch.stack([lse for _, lse in parts])[..., None]
+    top = lses.detach().amax(dim=0)
+    seen = lses != -torch.inf
+    shares = exponentials(lses, seen, top)
+    divisor, lse = close(top, shares.sum(dim=0), seen.any(dim=0))
+    out = (shares * torch.where(seen, outs, 0)).sum(dim=0) / divisor
+    return out.to(parts[0][0].dtype), lse[..., 0]

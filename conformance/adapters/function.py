@@ -11,7 +11,6 @@ from conformance.adapters import rules
 from conformance.adapters.probing import Probe, values
 from conformance.contract import OPERATIONS
 from conformance.facts import FLOATS
-from conformance.loading import tiles_may_overflow
 
 KINDS = ("numpy", "torch", "jax")
 DEFAULTS = {"is_causal": False, "enable_gqa": False}  # those of the others are None
@@ -59,8 +58,6 @@ class Function:
             return f"a function is given rules as arrays, and this one makes none: {fault}"
         if _axes(arrays) > max(self._probe.axes, default=5) < 5:
             return f"the function takes {max(self._probe.axes)} axes at most"
-        if "lse" in self._outputs and tiles_may_overflow(arrays, dtype):
-            return "a function that returns lse may work in tiles, whose sums may overflow there (A1)"
         refusal = self._probe.refusal(dtype) if dtype in FLOATS else None
         return f"the function refuses {dtype}: {refusal}" if refusal else None
 

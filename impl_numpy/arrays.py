@@ -18,7 +18,7 @@ CONVERT = "numpy.asarray(x)"
 BLAS = threadpoolctl.ThreadpoolController()
 LOCK = threading.Lock()  # for what is shared by all calls that are under way: how many they are, and the limits before
 UNDER_WAY = []
-OWN = threading.local()  # for what each thread has for itself: the buffer that `product` writes into
+OWN = type("Own", (threading.local,), {"buffer": np.empty(0)})()  # what each thread has for itself: see `product`
 pool = lru_cache(maxsize=1)(ThreadPoolExecutor)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.cache_clear)  # a child process has none of the threads
@@ -79,7 +79,7 @@ def product(a, b, reuse=False):
         return a @ b
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
     size = math.prod(shape)
-    if getattr(OWN, "buffer", np.empty(0, bool)).dtype != a.dtype or OWN.buffer.size < size:
+    if OWN.buffer.dtype != a.dtype or OWN.buffer.size < size:
         OWN.buffer = np.empty(size, a.dtype)
     return np.matmul(a, b, out=OWN.buffer[:size].reshape(shape))
 

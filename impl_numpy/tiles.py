@@ -6,6 +6,7 @@ output `acc`, and whether anything was `found`.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +16,15 @@ from .attention import blend, cap, scaled_scores
 from .masks import reach
 from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (256, 512)  # a tile of scores stays in the cache of its core
-LARGEST = 256 * 512
+BLOCK_SIZE = (128, 512)  # a tile of scores stays in the cache of its core
+LARGEST = 128 * 512
 
 
 class Rows(NamedTuple):
-    """What is known of some rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv)."""
+    """What is known of some rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv).
+
+    numpy: top=None says that no maximum is subtracted; found is True or False where all rows agree.
+    """
 
     top: Any
     total: Any
@@ -35,12 +39,17 @@ def tile_size(block_size, shape):
 
 
 def key_tiles(rule, rows, S, size):
-    """The tiles of at most `size` keys of which a rule does not hide everything from a range of queries."""
+    """The tiles of at most `size` keys of which a rule does not hide everything from a range of queries.
+
+    Keys that are hidden in part stand in other tiles than those that are not, so that little has to be masked.
+    """
     if rule is None:
         return tiles(S, size)
-    keys = reach(rule, rows, S)
-    found = [range(i, min(i + size, keys.stop)) for i in range(keys.start, keys.stop, size)]
-    return [cols for cols in found if rule.covers(rows, cols) is not False]
+    keys, strip = reach(rule, rows, S), max(1, size // 4)
+    strips = [keys[i : i + strip] for i in range(0, len(keys), strip)]
+    alike = [(seen, list(some)) for seen, some in groupby(strips, lambda cols: rule.covers(rows, cols))]
+    runs = [range(some[0].start, some[-1].stop) for seen, some in alike if seen is not False]
+    return [run[i : i + size] for run in runs for i in range(0, len(run), size)]
 
 
 def tiles(length, size):
@@ -59,7 +68,8 @@ def masked_scores(q, k, visible, bias, softcap):
     visible and bias are those of the tile; None is a tile without. The scores lie in the buffer of this thread.
     """
     scores = product(q, k.mT, reuse=True)
-    if not all_finite(scores):
+    doubtful = (scores,) if scores.size < q.size + k.size else (q, k)
+    if not all(all_finite(x) for x in doubtful):
         scores = scaled_scores(q, k, 1)
     biased = cap(scores, softcap)
     if bias is not None:
@@ -73,7 +83,7 @@ def start(q, v, sinks):
     """Rows that have seen no key yet; a sink is in the denominator from the beginning (C7)."""
     shape = (*q.shape[:-1], 1)
     top = np.full(shape, -np.inf, q.dtype) if sinks is None else np.broadcast_to(sinks, shape)
-    found = top != -np.inf
+    found = False if sinks is None else top != -np.inf
     total = exponentials(top, found, top)
     return Rows(top, total, found, np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
 
@@ -83,19 +93,46 @@ def extend(state, masked, visible, v):
 
     In place, so that no tile needs new memory: `masked` becomes the numerators.
     """
-    top, total, acc = np.maximum(state.top, row_top(masked)), state.total, state.acc
-    if (top != state.top).any():
+    top, total, acc = state.top, state.total, state.acc
+    if top is not None:
+        top = np.maximum(top, row_top(masked))
         shrink = exponentials(state.top, state.found, top)
         total *= shrink
         acc *= shrink
-    np.exp(np.subtract(masked, shift(top), out=masked), out=masked)
-    total += row_sums(masked)
-    acc += blend(masked, v, visible)
+        masked -= shift(top)
+    numerators = np.exp(masked, out=masked)
+    total += row_sums(numerators)
+    acc += blend(numerators, v, visible)
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
     return Rows(top, total, state.found | found, acc)
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
-    divisor, lse = close(state.top, state.total, state.found)
+    top = np.zeros((), state.total.dtype) if state.top is None else state.top
+    divisor, lse = close(top, state.total, state.found)
     return state.acc / divisor, lse[..., 0]
+
+
+def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
+    """The gradients of one tile's scaled queries, keys, values, bias and softcap, from those of its rows.
+
+    The weights are computed anew from lse (..., t, 1); delta (..., t, 1) is the sum of out * d_out. What is None has
+    None for a gradient. A row whose lse is not finite, empty or lost to NaN, gives nothing to any of them.
+    numpy: softcap is a plain number, whose gradient nobody asks for.
+    Source: Dao 2023, "FlashAttention-2", algorithm 2.
+    """
+    found = np.isfinite(lse)
+    counted = found if visible is None else visible & found
+    masked = masked_scores(q, k, visible, bias, softcap)
+    weights = np.exp(np.subtract(masked, np.where(found, lse, 0), out=masked), out=masked)
+    np.copyto(weights, 0, where=~counted)
+    d_biased = product(d_out, v.mT)
+    d_biased -= delta
+    d_biased *= weights
+    np.copyto(d_biased, 0, where=~counted)
+    d_v, d_bias, d_scores = blend(weights.mT, d_out, counted.mT), None if bias is None else d_biased, d_biased
+    if softcap is not None:
+        slope = 1 - (cap(scaled_scores(q, k, 1), softcap) / softcap) ** 2
+        d_scores = np.where(counted, d_biased * slope, 0).astype(q.dtype)
+    return blend(d_scores, k, counted), blend(d_scores.mT, q, counted.mT), d_v, d_bias, None

@@ -72,7 +72,7 @@ def _start(worker: Worker, result: Measured, wanted: list | None) -> None:
         if wanted is not None:
             result.trouble = wrong_rows(wanted, worker.ask("output"))
             result.memory = worker.ask("memory")
-        worker.ask("run")
+        worker.ask("turn")
     except RuntimeError as error:
         result.trouble = str(error)
 
@@ -88,7 +88,7 @@ def _take_turns(
         tick(f"{problem.name}: round {taken}")
         for name in able:
             time.sleep(PAUSE)
-            results[name].seconds.append(workers[name].ask("run"))
+            results[name].seconds.append(workers[name].ask("turn"))
     first = results[next(iter(workers))]
     for name in able:
         if first.seconds:

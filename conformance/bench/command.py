@@ -10,7 +10,15 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from conformance.bench.contestants import CONTESTANTS, IMPLEMENTATIONS, PEERS, WITHOUT_GRADIENT, Problem
+from conformance.bench.contestants import (
+    CONTESTANTS,
+    IMPLEMENTATIONS,
+    IN_TILES,
+    PEERS,
+    WITH_WINDOW,
+    WITHOUT_GRADIENT,
+    Problem,
+)
 from conformance.bench.measuring import Measured, in_turn
 from conformance.bench.showing import plots, record, table
 
@@ -21,7 +29,8 @@ STANDARD = [
     Problem(8, 8, 128, 128, 64),
     Problem(1, 8, 2048, 2048, 64, causal=True, backward=True),
 ]  # fmt: skip
-GROWING = [Problem(1, 1, T, T, 64, causal=True) for T in (1024, 2048, 4096, 8192, 16384)]
+GROWING = [Problem(1, 1, T, T, 64, causal=True) for T in (1024, 2048, 4096, 8192, 16384, 32768)]
+LONGEST_DENSE = 16384  # T x S numbers of float32 are 1 GiB there
 FRAMEWORK = {"numpy": "numpy", "jax": "jax"}
 
 
@@ -29,8 +38,12 @@ def bench(
     shape: Annotated[list[str] | None, typer.Option(help="B,H,T,S,D; may be given several times.")] = None,
     causal: Annotated[bool, typer.Option(help="With --shape: a causal mask.")] = False,
     backward: Annotated[bool, typer.Option(help="With --shape: forward and backward.")] = False,
+    window: Annotated[
+        int | None,
+        typer.Option(min=0, help="With --shape: each query sees so many keys before its own, and no others."),
+    ] = None,
     growing: Annotated[
-        bool, typer.Option(help="One head, causal, T from 1024 to 16384: what the plots are for.")
+        bool, typer.Option(help="One head, causal, T from 1024 to 32768: what the plots are for.")
     ] = False,
     only: Annotated[
         list[str] | None, typer.Option(help="Contestants; the first is what others are compared with.")
@@ -40,7 +53,7 @@ def bench(
     plot: Annotated[Path | None, typer.Option(help="Write time.svg and memory.svg into this folder.")] = None,
 ) -> None:
     """Measure speed and memory side by side: the implementations, PyTorch's SDPA, jax.nn and textbook versions."""
-    problems = [_problem(text, causal, backward) for text in shape or []] or (GROWING if growing else STANDARD)
+    problems = [_problem(text, causal, backward, window) for text in shape or []] or (GROWING if growing else STANDARD)
     names = _names(only)
     console = Console()
     results: list[Measured] = []
@@ -57,14 +70,14 @@ def bench(
         console.print(f"plot: {path}")
 
 
-def _problem(text: str, causal: bool, backward: bool) -> Problem:
+def _problem(text: str, causal: bool, backward: bool, window: int | None) -> Problem:
     try:
         sizes = [int(size) for size in text.split(",")]
     except ValueError:
         sizes = []
     if len(sizes) != 5 or min(sizes) < 1:
         raise typer.BadParameter(f"{text!r} is no shape; give five numbers B,H,T,S,D, such as 1,8,1024,1024,64")
-    return Problem(*sizes, causal, backward)
+    return Problem(*sizes, causal, backward, window)
 
 
 def _names(only: list[str] | None) -> list[str]:
@@ -80,4 +93,8 @@ def _installed(name: str) -> bool:
 
 
 def _able(names: list[str], problem: Problem) -> list[str]:
-    return [name for name in names if not (problem.backward and name in WITHOUT_GRADIENT)]
+    """The contestants that can work on the problem within the memory of a usual machine."""
+    able = [name for name in names if not (problem.backward and name in WITHOUT_GRADIENT)]
+    if problem.window is not None:
+        return [name for name in able if name in WITH_WINDOW]
+    return [name for name in able if problem.T <= LONGEST_DENSE or name in IN_TILES]

@@ -18,7 +18,10 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """One shape: q (B, H, T, D), k and v (B, H, S, D) of normal float32 numbers, causal or not."""
+    """One shape: q (B, H, T, D), k and v (B, H, S, D) of normal float32 numbers, causal or not.
+
+    With a window, a query sees that many keys before its own position too, and no others.
+    """
 
     B: int
     H: int
@@ -27,17 +30,30 @@ class Problem:
     D: int
     causal: bool = False
     backward: bool = False
+    window: int | None = None
 
     @property
     def flops(self) -> float:
         """Floating-point operations of the two matrix products; a backward pass takes five more (Dao 2023, 4.1)."""
-        pairs = sum(min(row + 1, self.S) for row in range(self.T)) if self.causal else self.T * self.S
+        pairs = sum(len(self.seen(row)) for row in range(self.T))
         return 4.0 * self.B * self.H * pairs * self.D * (3.5 if self.backward else 1)
 
     @property
     def name(self) -> str:
-        kind = "causal" if self.causal else "full"
+        kind = f"window({self.window}, 0)" if self.window is not None else "causal" if self.causal else "full"
         return f"{self.B}x{self.H} T={self.T} S={self.S} D={self.D} {kind}{' fwd+bwd' if self.backward else ''}"
+
+    def seen(self, row: int) -> range:
+        """The keys that a query sees."""
+        if self.window is not None:
+            return range(min(max(0, row - self.window), self.S), min(row + 1, self.S))
+        return range(min(row + 1, self.S) if self.causal else self.S)
+
+    def options(self, package: Any) -> dict[str, Any]:
+        """What an implementation is told beside q, k and v."""
+        if self.window is not None:
+            return {"mask": package.window(self.window, 0)}
+        return {"is_causal": self.causal}
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         draw = np.random.default_rng(0)
@@ -51,8 +67,9 @@ class Problem:
 def numpy_flash(problem: Problem) -> Call:
     import impl_numpy
 
+    options = problem.options(impl_numpy)
     q, k, v = problem.arrays()
-    return lambda: impl_numpy.flash_attention(q, k, v, is_causal=problem.causal)[0]
+    return lambda: impl_numpy.flash_attention(q, k, v, **options)[0]
 
 
 def numpy_textbook(problem: Problem) -> Call:
@@ -90,7 +107,8 @@ def torch_call(problem: Problem, attend: Callable[..., Any]) -> Call:
 def torch_flash(problem: Problem) -> Call:
     import impl_torch
 
-    return torch_call(problem, lambda q, k, v: impl_torch.flash_attention(q, k, v, is_causal=problem.causal)[0])
+    options = problem.options(impl_torch)
+    return torch_call(problem, lambda q, k, v: impl_torch.flash_attention(q, k, v, **options)[0])
 
 
 def torch_textbook(problem: Problem) -> Call:
@@ -159,7 +177,8 @@ def jax_call(problem: Problem, attend: Callable[..., Any]) -> Call:
 def jax_flash(problem: Problem) -> Call:
     import impl_jax
 
-    return jax_call(problem, lambda q, k, v: impl_jax.flash_attention(q, k, v, is_causal=problem.causal)[0])
+    options = problem.options(impl_jax)
+    return jax_call(problem, lambda q, k, v: impl_jax.flash_attention(q, k, v, **options)[0])
 
 
 def jax_textbook(problem: Problem) -> Call:
@@ -213,4 +232,6 @@ CONTESTANTS: dict[str, Callable[[Problem], Call]] = {
 }
 IMPLEMENTATIONS = ("numpy", "torch", "jax")
 PEERS = ("sdpa", "sdpa-math", "flex", "jax-nn", "numpy-textbook", "torch-textbook", "jax-textbook")
+IN_TILES = (*IMPLEMENTATIONS, "sdpa", "flex")  # the others hold T x S numbers
+WITH_WINDOW = IMPLEMENTATIONS  # the others would take it as an array
 WITHOUT_GRADIENT = ("numpy", "numpy-textbook", "flex")

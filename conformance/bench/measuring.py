@@ -106,8 +106,8 @@ def sampled_rows(problem: Problem) -> list[tuple[tuple[int, int, int], dict]]:
 
 
 def _row(problem: Problem, q: np.ndarray, k: np.ndarray, v: np.ndarray, b: int, h: int, row: int) -> dict:
-    seen = min(row + 1, problem.S) if problem.causal else problem.S
-    arrays = {"q": q[b, h, row : row + 1], "k": k[b, h, :seen], "v": v[b, h, :seen]}
+    seen = problem.seen(row)
+    arrays = {"q": q[b, h, row : row + 1], "k": k[b, h, seen.start : seen.stop], "v": v[b, h, seen.start : seen.stop]}
     return expected("attention", arrays, {})["out"]
 
 

@@ -39,7 +39,7 @@ def record(result: Measured) -> str:
     problem = result.problem
     fields: dict[str, Any] = {
         "name": result.name,
-        **{key: getattr(problem, key) for key in ("B", "H", "T", "S", "D", "causal", "backward")},
+        **{key: getattr(problem, key) for key in ("B", "H", "T", "S", "D", "causal", "backward", "window")},
         "trouble": result.trouble,
         "first": result.first,
         "memory": result.memory,

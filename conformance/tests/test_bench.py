@@ -20,6 +20,7 @@ SMALL = Problem(1, 2, 9, 9, 4, causal=True)
 def test_the_visible_pairs_are_counted():
     assert Problem(1, 1, 3, 5, 2).flops == 4 * 15 * 2
     assert Problem(1, 1, 3, 5, 2, causal=True).flops == 4 * 6 * 2
+    assert Problem(1, 1, 3, 5, 2, window=1).flops == 4 * 5 * 2
 
 
 def test_a_right_output_is_taken_and_a_wrong_one_is_not():

@@ -14,14 +14,12 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 KIND = "torch.Tensor"
 CONVERT = "torch.as_tensor(x)"
 
-OWN = threading.local()  # what each thread has for itself: the buffers that `product` writes into
+OWN = threading.local()  # what each thread has for itself while it works: the buffers that are written into again
 pool = lru_cache(maxsize=1)(ThreadPoolExecutor)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.cache_clear)  # a child process has none of the threads
 
-# oneDNN's product as TorchInductor calls it: torch's own is MKL's, which uses half the width of other makers' CPUs.
-ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
-LARGE = 2**16
+LOG2E = 1 / math.log(2)
 
 float32_is_loose = torch.compiler.assume_constant_result(
     lambda: any(b.matmul.fp32_precision not in ("none", "ieee") for b in (torch.backends.cuda, torch.backends.mkldnn))
@@ -85,8 +83,8 @@ def product(a, b, reuse=None):
     """a @ b, in float32 for float32 whatever is allowed elsewhere: TF32, bfloat16 or autocast (A3).
 
     The settings are read here, for the gradient too; within torch.compile when the graph is made. With `reuse`, a
-    name, a product of one or more matrices is written into a buffer of this thread, until the next one of that name:
-    new memory for each tile would cost more than half as much time as the product itself.
+    name, a thread of `for_each` writes the product into a buffer, until the next one of that name: new memory for
+    each tile would cost more than half as much time as the product itself.
     """
     kind = a.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
@@ -94,32 +92,56 @@ def product(a, b, reuse=None):
             return product(a, b, reuse)
     if a.dtype == torch.float32 and float32_is_loose():
         return product(a.double(), b.double()).float()
-    shape = (*a.shape[:-1], b.shape[-1])
-    if (
-        reuse is not None
-        and len(a) == 1
-        and ONEDNN
-        and a.dtype == torch.float32
-        and LARGE < max(a.numel(), math.prod(shape))
-    ):
-        return ONEDNN(a[0], b[0].mT, None, "none", [], "")[None]
-    if reuse is not None and all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
-        size, kept = math.prod(shape), vars(OWN).get((reuse, a.dtype))
-        if kept is None or kept.numel() < size:
-            kept = vars(OWN)[reuse, a.dtype] = a.new_empty(size)
-        return torch.bmm(a, b, out=kept[:size].view(shape))
     if kind != "cpu" or a.ndim == 2:
         return a @ b
+    # torch: MKL rounds otherwise where a matrix does not begin at a multiple of 64 bytes, and an element alone begins
+    # elsewhere than in a batch (F3).
+    shape = (*a.shape[:-1], b.shape[-1])
+    whole = all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape))
+    if reuse is not None and whole and reuses():
+        return torch.bmm(a, b, out=buffer(reuse, a, shape))
 
     def padded(x):
-        """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
-
-        MKL rounds otherwise where it begins elsewhere, and an element alone begins elsewhere than in a batch (F3).
-        """
+        """Rows of zeros are added, so that each matrix of a batch begins at a multiple of 64 bytes."""
         missing = -x.shape[-2] % (64 // x.element_size())
         return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
 
     return (padded(a) @ padded(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
+
+
+def reuses():
+    """Whether this thread works in `for_each`, and so may write over what it has made before."""
+    return not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
+
+
+def buffer(name, like, shape):
+    """The memory of this thread that has this name, in a shape and in the dtype of `like`."""
+    size, key = math.prod(shape), (name, like.dtype)
+    if key not in OWN.buffers or OWN.buffers[key].numel() < size:
+        OWN.buffers[key] = like.new_empty(size)
+    return OWN.buffers[key][:size].view(shape)
+
+
+def aligned(x):
+    """`x` where a thread of `for_each` can tell nothing from a copy of it: without gaps, from a multiple of 64 bytes.
+
+    MKL rounds otherwise elsewhere, and what stands in for a NaN is such a copy (E2).
+    """
+    return (
+        x
+        if not reuses() or (x.is_contiguous() and x.data_ptr() % 64 == 0)
+        else x.clone(memory_format=torch.contiguous_format)
+    )
+
+
+def shifted_exp(x, shift):
+    """exp(x - shift), written over `x`.
+
+    torch: exp2 takes half as long as exp, and a sixth where scores are -inf; but beyond the last whole vector its
+    last bit is another, which would depend on the rest of the batch (F3).
+    """
+    x = x.sub_(shift)
+    return x.exp_() if x.shape[-1] % 16 else x.mul_(LOG2E).exp2_()
 
 
 def row_sums(x):
@@ -128,8 +150,13 @@ def row_sums(x):
 
 
 def all_finite(x):
-    """Whether every number of x is finite, told from their sum; False also where it overflows."""
-    return bool(x.sum().isfinite())
+    """Whether every number of x is finite, told from their sum; False also where it overflows or cannot be seen."""
+    if torch.compiler.is_compiling():
+        return False
+    try:
+        return math.isfinite(x.sum().item())
+    except RuntimeError:  # what vmap, fake tensors and the meta device answer when they are asked for a value
+        return False
 
 
 def finite_part(x):
@@ -175,16 +202,19 @@ def for_each(work, jobs):
         with lock:
             return next(left, None)
 
+    # torch: what is made in inference mode can be written into in inference mode only.
+    mode = torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad
+
     def until_none_is_left():
-        before = torch.get_num_threads()
+        before, OWN.buffers = torch.get_num_threads(), {}
         torch.set_num_threads(1)
         try:
-            with torch.no_grad():
+            with mode():
                 for job in iter(take, None):
                     work(job)
         finally:
             torch.set_num_threads(before)
-            vars(OWN).clear()
+            del OWN.buffers
 
     futures = [pool().submit(until_none_is_left) for _ in range(min(threads, len(jobs)) - 1)]
     try:

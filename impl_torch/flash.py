@@ -13,11 +13,10 @@ import torch
 from torch.utils import _pytree
 
 from . import arguments, checks
-from .arrays import finite_part, for_each, guard, is_array, is_traced, operand, product, row_sums
-from .attention import blend, cap, default_scale, prepare, scaled_scores
+from .arrays import aligned, all_finite, finite_part, for_each, is_array, is_traced, operand, row_sums
+from .attention import default_scale, prepare
 from .masks import split_mask, visibility
-from .softmax import exponentials, row_top, shift
-from .tiles import LARGEST, Rows, extend, finish, key_tiles, masked_scores, part, start, tile_size, tiles
+from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
 
 
 def flash_attention(
@@ -67,91 +66,125 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
 
     torch: autograd would keep the scores of each tile, T x S in all; `Walk` keeps none.
     """
+    if is_array(scale):
+        q, scale = q * scale, 1.0
     mask, bias = (None if x is None else torch.atleast_2d(x) for x in (mask, bias))
-    operands = q, k, v, mask, rule, bias, scale, softcap, sinks
-    if any(is_array(x) and x.requires_grad for x in operands) or not Walk.can_be_shared(operands):
-        return finish(Rows(*Walk.apply(tile, *operands)))
-    _, lse, _, out = Walk.shared(True, tile, *operands)
-    return out, lse[..., 0]
+    return Walk.apply(tile, q, k, v, mask, rule, bias, scale, softcap, sinks)
 
 
 class Walk(torch.autograd.Function):
     """The walk, and its gradient, which takes the same walk again.
 
-    With the final `top` held fixed (it cancels out), `total` and `acc` are plain sums over the tiles, so that each
-    tile can be computed anew and pulled back alone. On the CPU threads share the tiles; within a transform, for a
-    second derivative and on other devices, one comes after the other.
+    Where values can be seen, on the CPU, threads share the jobs, and each product is written over the last one.
+    Elsewhere (in torch.compile and vmap, on other devices, for a second derivative) one tile of all heads comes after
+    the other; there each check for NaN answers that there may be some.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
-        """The Rows of all queries, as a tuple."""
-        options = mask, rule, bias, scale, softcap, sinks
-        if Walk.can_be_shared(q, k, v, options):
-            return Walk.shared(False, tile, q, k, v, *options)
-        states = {rows.start: start(part(q, rows), v, sinks) for rows in tiles(q.shape[-2], tile[0])}
-        for rows, cols in Walk.pairs(rule, tile, q, k):
-            visible = Walk.visible(q, mask, rule, bias, rows, cols)
-            own_q, own_k, own_v, own_bias = Walk.pieces(rows, cols, q, k, v, bias)
-            masked = Walk.masked_scores(own_q * scale, own_k, visible, own_bias, softcap)
-            states[rows.start] = Walk.extend(states[rows.start], masked, visible, own_v)
-        nothing = start(part(q, range(0)), v, sinks)
-        return tuple(torch.cat(columns, dim=-2) for columns in zip(nothing, *states.values(), strict=True))
+        """The output and the lse. A job is one query tile of one head, or of several heads where tiles are small."""
+        shared = Walk.can_be_shared(q, k, v, mask, rule, bias, softcap, sinks)
+        q = q if shared else q + Walk.zero(q, k, v, mask, rule, bias, softcap, sinks)
+        lead, T, S = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2]
+        out, lse = q.new_empty(*lead, T, v.shape[-1]), q.new_empty(*lead, T, 1)
+        tile_of = Walk.tiles_of(shared, q, k, mask, rule, bias)
+        wide_q, wide_k, wide_v = (x.expand(*lead, *x.shape[-2:]) for x in (q, k, v))
+        wide_sinks = None if sinks is None else sinks.expand(*lead, 1, 1)
+        small = 0.5 ** (2 * S).bit_length()
+
+        def work(job, shrink=1 if shared else small):
+            heads, rows = job
+            own_q, own_k, own_v = part(wide_q[heads], rows) * scale, wide_k[heads], wide_v[heads]
+            state = start(own_q, own_v, None if sinks is None else wide_sinks[heads])
+            for cols in key_tiles(rule, rows, S, tile[1]):
+                visible, own_bias = tile_of(heads, rows, cols)
+                masked = masked_scores(own_q, part(own_k, cols), visible, own_bias, softcap)
+                values = part(own_v, cols) if shrink == 1 else part(own_v, cols) * shrink
+                state = extend(state, masked, visible, values)
+            own_out, own_lse = finish(state)
+            if shrink == 1 and not all_finite(own_out):  # the sum of the largest values is beyond them, their mean not
+                return work(job, small)
+            part(out[heads], rows)[...], part(lse[heads], rows)[...] = own_out / shrink, own_lse[..., None]
+
+        each = LARGEST // max(1, min(tile[0], T) * min(tile[1], S))
+        jobs = [(heads, rows) for rows in reversed(tiles(T, tile[0])) for heads in Walk.heads(lead, each, shared)]
+        Walk.each(shared, work, jobs)
+        return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Keep the inputs and the maximum: the tensors among them apart from the rest, as autograd wants it."""
-        leaves, ctx.tree = _pytree.tree_flatten((*inputs, output[0]))
+        """Keep the inputs and outputs: the tensors among them apart from the rest, as autograd wants it."""
+        leaves, ctx.tree = _pytree.tree_flatten((*inputs, *output))
         ctx.save_for_backward(*(x for x in leaves if is_array(x)))
         ctx.others = [None if is_array(x) else (x,) for x in leaves]
 
     @staticmethod
-    def backward(ctx, d_top, d_total, d_found, d_acc):
-        """The gradients of the inputs, of which the size of a tile, the mask and the rule have none."""
+    def backward(ctx, d_out, d_lse):
+        """The gradients of the inputs, of which the size of a tile, the mask, the rule and the scale have none.
+
+        A job is a head, or several: all of its queries add to its keys.
+        """
         kept = iter(ctx.saved_tensors)
         leaves = [next(kept) if other is None else other[0] for other in ctx.others]
-        tile, *inputs, top = _pytree.tree_unflatten(leaves, ctx.tree)
-        q, k, v, mask, rule, bias, scale, softcap, sinks = inputs
-        # Within vmap, what is added to in place must be batched as soon as anything is, and then d_acc is.
-        zero = torch.zeros_like(d_acc).sum()
-        needs = ctx.needs_input_grad[1:]
-        gradients = [torch.zeros_like(x) + zero if need else None for x, need in zip(inputs, needs, strict=True)]
-        d_q, d_k, d_v, _, _, d_bias, *d_numbers, d_sinks = gradients
-        plain = softcap is None and not torch.is_grad_enabled() and all(x is None for x in (d_bias, *d_numbers))
-        if plain and Walk.can_be_shared(inputs, d_total, d_acc):
-            Walk.shared_gradients(tile, *inputs[:-2], top, d_total, d_acc, d_q, d_k, d_v)
-            k = part(k, range(0))  # no pair is left for what follows
-        for rows, cols in Walk.pairs(rule, tile, q, k):
-            visible = Walk.visible(q, mask, rule, bias, rows, cols)
-            operands = *Walk.pieces(rows, cols, q, k, v, bias), scale, softcap
-            pulled = Walk.pull_back(operands, visible, *(part(x, rows) for x in (top, d_total, d_acc)))
-            for d, x in zip((*Walk.pieces(rows, cols, d_q, d_k, d_v, d_bias), *d_numbers), pulled, strict=True):
-                if d is not None:
-                    d.add_(x)
-        if d_sinks is not None:
-            d_sinks.add_((d_total * exponentials(sinks, sinks != -torch.inf, top)).sum_to_size(sinks.shape))
-        return None, *gradients
+        tile, q, k, v, mask, rule, bias, scale, softcap, sinks, out, lse = _pytree.tree_unflatten(leaves, ctx.tree)
+        needs_bias, _, needs_softcap, needs_sinks = ctx.needs_input_grad[6:]
+        operands = k, v, mask, rule, bias, softcap, sinks, d_out, d_lse
+        together = needs_bias or needs_softcap or torch.is_grad_enabled()  # all heads may add to one bias
+        shared = not together and Walk.can_be_shared(q, *operands)
+        q = q if shared else q + Walk.zero(q, *operands)
+        lead, T, S = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2]
+        tile_of = Walk.tiles_of(shared, q, k, mask, rule, bias)
+        d_qkv = [q.new_empty(*lead, *x.shape[-2:]) for x in (q, k, v)]
+        d_bias, d_softcap = q.new_zeros(bias.shape) if needs_bias else None, q.new_zeros(()) if needs_softcap else None
+        wide_q, wide_k, wide_v = (x.expand(*lead, *x.shape[-2:]) for x in (q, k, v))
+        of_rows = [x.expand(*lead, *x.shape[-2:]) for x in (out, lse[..., None], d_out, d_lse[..., None])]
+
+        def work(heads):
+            own_k, own_v = Walk.finite(wide_k[heads]), Walk.finite(wide_v[heads])
+            own_d_q, own_d_k, own_d_v = (x[heads].zero_() for x in d_qkv)
+            for rows in tiles(T, tile[0]):
+                own_q = Walk.finite(part(wide_q[heads], rows)) * scale
+                own_rows = Walk.rows(*(part(x[heads], rows) for x in of_rows))
+                for cols in key_tiles(rule, rows, S, tile[1]):
+                    visible, own_bias = tile_of(heads, rows, cols)
+                    operands = own_q, part(own_k, cols), part(own_v, cols), own_bias, softcap
+                    *d_tile, d_own_bias, d_own_softcap = pull_back(*operands, visible, *own_rows)
+                    for d, at, x in zip((own_d_q, own_d_k, own_d_v), (rows, cols, cols), d_tile, strict=True):
+                        part(d, at).add_(x)
+                    if needs_bias:
+                        d = Walk.piece(d_bias, rows, cols)
+                        d.add_(d_own_bias.sum_to_size(d.shape))
+                    if needs_softcap:
+                        d_softcap.add_(d_own_softcap)
+            own_d_q.mul_(scale)
+
+        Walk.each(shared, work, Walk.heads(lead, LARGEST // max(1, T * S), shared))
+        d_q, d_k, d_v = (d.reshape(x.shape) for d, x in zip(d_qkv, (q, k, v), strict=True))
+        d_sinks = Walk.d_sinks(sinks, *of_rows) if needs_sinks else None
+        return None, d_q, d_k, d_v, None, None, d_bias, None, d_softcap, d_sinks
 
     @staticmethod
-    def pairs(rule, tile, q, k):
-        """The pairs of a query tile and a key tile of which the rule does not hide everything."""
-        T, S = q.shape[-2], k.shape[-2]
-        return [(rows, cols) for rows in tiles(T, tile[0]) for cols in key_tiles(rule, rows, S, tile[1])]
+    def rows(out, lse, d_out, d_lse):
+        """What `pull_back` takes of some rows: lse, d_out, delta."""
+        alive = lse.isfinite()
+        counts = alive & out.isfinite()
+        out, d_out = (torch.where(counts, x, 0) for x in (out, d_out))
+        delta = torch.where(alive, row_sums(d_out * out) - d_lse, 0)
+        return torch.where(alive, lse, torch.inf), Walk.finite(d_out), delta
 
     @staticmethod
-    def visible(q, mask, rule, bias, rows, cols):
-        """Which pairs of a tile are visible: (*B, [H,] t, s)."""
-        bias = None if bias is None else Walk.piece(bias, rows, cols).to(q.dtype)
-        positions = (torch.arange(x.start, x.stop, device=q.device) for x in (rows, cols))
-        return visibility(mask, rule, bias, *positions).expand(*q.shape[:-2], len(rows), len(cols))
+    def d_sinks(sinks, *of_rows):
+        """The gradient of the sinks: a sink is a logit without a value, and d_weight is 0."""
+        lse, _, delta = Walk.rows(*of_rows)
+        return -(torch.exp(sinks - lse) * delta).sum_to_size(sinks.shape)
 
     @staticmethod
-    def pieces(rows, cols, q, k, v, bias):
-        """What one tile takes of each operand: views of them; None stays None."""
-        q, k, v = (None if x is None else part(x, at) for x, at in ((q, rows), (k, cols), (v, cols)))
-        return q, k, v, None if bias is None else Walk.piece(bias, rows, cols)
+    def finite(x):
+        """What of `x` is finite: what is not is hidden, or seen by rows that are lost and take no part."""
+        x = aligned(x)
+        return x if all_finite(x) else finite_part(x)[0]
 
     @staticmethod
     def piece(x, rows, cols):
@@ -160,34 +193,44 @@ class Walk(torch.autograd.Function):
         return x if x.shape[-1] == 1 else part(x.mT, cols).mT
 
     @staticmethod
-    def pull_back(operands, visible, top, d_total, d_acc):
-        """The gradients of one tile's part in `total` and `acc`; None for what is no tensor."""
-        variables = {i: x for i, x in enumerate(operands) if is_array(x)}
+    def tiles_of(shared, q, k, mask, rule, bias):
+        """A function that gives the visible pairs and the bias of a tile of some heads; None is a tile without."""
+        lead, T, S = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2]
+        mask, bias = (None if x is None else x.expand(*lead, T, S) for x in (mask, bias))
 
-        def sums(variables):
-            q, k, v, bias, scale, softcap = (variables.get(i, x) for i, x in enumerate(operands))
-            masked = Walk.masked_scores(q * scale, k, visible, bias, softcap)
-            numerators = exponentials(masked, visible, top)
-            return numerators.sum(dim=-1, keepdim=True), blend(numerators, v, visible)
+        def of_rule(rows, cols):
+            seen = rule.tile(*(torch.arange(x.start, x.stop, device=q.device) for x in (rows, cols)))
+            return seen.expand(*lead, *seen.shape[-2:])
 
-        (gradients,) = torch.func.vjp(sums, variables)[1]((d_total, d_acc))
-        return [gradients.get(i) for i in range(len(operands))]
+        of_rule = lru_cache(maxsize=8)(of_rule) if shared else of_rule  # most heads ask for the same tiles
+
+        def tile_of(heads, rows, cols):
+            hides = rule is not None and not rule.covers(rows, cols)
+            if mask is None and bias is None:
+                return of_rule(rows, cols)[heads] if hides else None, None
+            own_mask, own_bias = (None if x is None else Walk.piece(x[heads], rows, cols) for x in (mask, bias))
+            own_bias = None if bias is None else own_bias.to(q.dtype)
+            positions = (torch.arange(x.start, x.stop, device=q.device) for x in (rows, cols))
+            visible = visibility(own_mask, None, own_bias, *positions)
+            return visible & of_rule(rows, cols)[heads] if hides else visible, own_bias
+
+        return tile_of
 
     @staticmethod
-    def masked_scores(q, k, visible, bias, softcap):
-        """What `masked_scores` gives, without anything in place."""
-        scores = scaled_scores(q, k, 1)
-        capped = cap(guard(scores, visible), guard(softcap, visible))
-        return torch.where(visible, capped if bias is None else capped + bias.to(capped.dtype), -torch.inf)
+    def heads(lead, size, shared):
+        """Indices of the leading axes that give at most `size` heads each, but one at least; all if not shared."""
+        if not shared:
+            return [...]
+        outer = itertools.product(*map(range, lead[:-1]))
+        return [(*index, slice(some.start, some.stop)) for index in outer for some in tiles(lead[-1], max(1, size))]
 
     @staticmethod
-    def extend(state, masked, visible, v):
-        """What `extend` gives, without anything in place."""
-        top = torch.maximum(state.top, row_top(masked))
-        shrink, numerators = exponentials(state.top, state.found, top), exponentials(masked, visible, top)
-        total = state.total * shrink + row_sums(numerators)
-        found = state.found | visible.any(dim=-1, keepdim=True)
-        return Rows(top, total, found, state.acc * shrink + blend(numerators, v, visible))
+    def each(shared, work, jobs):
+        """work(job) for each job, in threads if they are shared."""
+        if shared:
+            return for_each(work, jobs)
+        for job in jobs:
+            work(job)
 
     @staticmethod
     def can_be_shared(*operands):
@@ -196,90 +239,7 @@ class Walk(torch.autograd.Function):
         return all(x.device.type == "cpu" and not is_traced(x) for x in arrays)
 
     @staticmethod
-    def shared(finished, tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
-        """The Rows of all queries; if finished, lse stands for total and out for acc.
-
-        A job is one query tile of one head, or of several heads where tiles are small. Nothing is done outside of the
-        jobs: the threads of torch itself would go on waiting for more when they are done, and be in the way.
-        """
-        lead, T, S, shape = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2], q.shape[:-1]
-        top, total = q.new_empty(2, *lead, T, 1)
-        state = Rows(top, total, torch.empty_like(top, dtype=torch.bool), q.new_empty(*lead, T, v.shape[-1]))
-        tile_of = Walk.tiles_of(q, k, mask, rule, bias)
-        q, k, v = (x.expand(*lead, *x.shape[-2:]) for x in (q, k, v))
-        sinks = None if sinks is None else sinks.expand(*lead, 1, 1)
-
-        def work(job):
-            heads, rows = job
-            own_q, own_k, own_v = part(q[heads], rows) * scale, k[heads], v[heads]
-            own = start(own_q, own_v, None if sinks is None else sinks[heads])
-            for cols in key_tiles(rule, rows, S, tile[1]):
-                visible, own_bias = tile_of(heads, rows, cols)
-                masked = masked_scores(own_q, part(own_k, cols), visible, own_bias, softcap)
-                own = extend(own, masked, visible, part(own_v, cols))
-            if finished:
-                out, lse = finish(own)
-                own = own._replace(acc=out, total=lse[..., None])
-            for whole, x in zip(state, own, strict=True):
-                part(whole[heads], rows)[...] = x
-
-        size = max(1, LARGEST // max(1, min(tile[0], T) * min(tile[1], S)))
-        for_each(work, [(heads, rows) for rows in reversed(tiles(T, tile[0])) for heads in Walk.heads(lead, size)])
-        return tuple(x.reshape(*shape, x.shape[-1]) for x in state)
-
-    @staticmethod
-    def heads(lead, size):
-        """Indices of the leading axes that give at most `size` heads each."""
-        outer = itertools.product(*map(range, lead[:-1]))
-        return [(*index, slice(some.start, some.stop)) for index in outer for some in tiles(lead[-1], size)]
-
-    @staticmethod
-    def tiles_of(q, k, mask, rule, bias):
-        """A function that gives the visible pairs and the bias of a tile of some heads; None is a tile without."""
-        lead, T, S = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2]
-        mask, bias = (None if x is None else x.expand(*lead, T, S) for x in (mask, bias))
-
-        @lru_cache(maxsize=8)  # most heads ask for the same tiles
-        def of_rule(rows, cols):
-            seen = rule.tile(*(torch.arange(x.start, x.stop) for x in (rows, cols)))
-            return seen.expand(*lead, *seen.shape[-2:])
-
-        def tile_of(heads, rows, cols):
-            hides = rule is not None and not rule.covers(rows, cols)
-            if not hides and mask is None and bias is None:
-                return None, None
-            if mask is None and bias is None:
-                return of_rule(rows, cols)[heads], None
-            own_mask, own_bias = (None if x is None else Walk.piece(x[heads], rows, cols) for x in (mask, bias))
-            own_bias = None if bias is None else own_bias.to(q.dtype)
-            visible = visibility(own_mask, None, own_bias, *(torch.arange(x.start, x.stop) for x in (rows, cols)))
-            return visible & of_rule(rows, cols)[heads] if hides else visible, own_bias
-
-        return tile_of
-
-    @staticmethod
-    def shared_gradients(tile, q, k, v, mask, rule, bias, scale, top, d_total, d_acc, *d_qkv):
-        """Add the gradients of q, k and v to d_qkv. A job is a head, since all its queries add to its keys."""
-        lead, tile_of = q.shape[:-2] or (1,), Walk.tiles_of(q, k, mask, rule, bias)
-        # What is not finite is hidden, or seen by rows that are lost: those take no part.
-        q, k, v, d_total, d_acc = (finite_part(x)[0] for x in (q, k, v, d_total, d_acc))
-        arrays = q, k, v, shift(top), ~(top < torch.inf), d_total, d_acc, *d_qkv
-        arrays = [None if x is None else x.expand(*lead, *x.shape[-2:]) for x in arrays]
-        q, k, v, top, lost, d_total, d_acc, *d_qkv = arrays
-
-        def work(heads):
-            for rows, cols in Walk.pairs(rule, tile, q, k):
-                visible, own_bias = tile_of(heads, rows, cols)
-                own_q, own_top, own_lost, *d_own = (part(x[heads], rows) for x in (q, top, lost, d_total, d_acc))
-                own_q, own_k, own_v = own_q * scale, part(k[heads], cols), part(v[heads], cols)
-                numerators = masked_scores(own_q, own_k, visible, own_bias, None).sub_(own_top).exp_()
-                numerators.masked_fill_(own_lost, 0)
-                d_scores = product(d_own[1], own_v.mT, reuse="d_scores").add_(d_own[0]).mul_(numerators)
-                if visible is not None:
-                    d_scores.masked_fill_(~visible, 0)
-                sums = (d_scores, own_k * scale, rows), (d_scores.mT, own_q, cols), (numerators.mT, d_own[1], cols)
-                for d, (left, right, at) in zip(d_qkv, sums, strict=True):
-                    if d is not None:
-                        part(d[heads], at).add_(product(left, right, reuse="sums"))
-
-        for_each(work, Walk.heads(lead, 1))
+    def zero(q, *operands):
+        """0 as a tensor that is batched as soon as any operand is: vmap wants that of what is written into."""
+        arrays = [x for x in _pytree.tree_leaves((q, *operands)) if is_array(x)]
+        return sum(torch.zeros_like(x, dtype=q.dtype, device=q.device).sum() for x in arrays)

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .arrays import all_finite, finite_part, product, row_sums
+from .arrays import aligned, all_finite, finite_part, product, row_sums, shifted_exp
 from .attention import cap
 from .masks import reach
-from .softmax import close, exponentials, row_top, shift
+from .softmax import close, row_top, shift
 
-BLOCK_SIZE = (512, 1024)  # torch: larger than the cache asks for, since each call of it takes some microseconds
+BLOCK_SIZE = (256, 1024)  # torch: more keys than the cache asks for, since each call of it takes some microseconds
 LARGEST = 256 * 512
 
 
@@ -38,11 +38,14 @@ def key_tiles(rule, rows, S, size):
     """The tiles of at most `size` keys of which a rule does not hide everything from a range of queries."""
     if rule is None:
         return tiles(S, size)
-    keys = reach(rule, rows, S)
-    found = [range(i, min(i + size, keys.stop)) for i in range(keys.start, keys.stop, size)]
-    # torch: to hide a part of a tile takes as long as a product, so such a tile is halved.
-    halves = [(x,) if rule.covers(rows, x) else (x[: len(x) // 2], x[len(x) // 2 :]) for x in found]
-    return [x for both in halves for x in both if x and rule.covers(rows, x) is not False]
+    keys, n = reach(rule, rows, S), min(len(rows), size)
+    if not keys:
+        return []
+    # The tiles at the two ends are no longer than they have to be, since to hide a part of a tile takes time.
+    left = n if rule.covers(rows, keys[:n]) is None else 0
+    right = max(left, len(keys) - n) if rule.covers(rows, keys[-n:]) is None else len(keys)
+    middle = (keys[left:right][i : i + size] for i in range(0, right - left, size))
+    return [cols for cols in (keys[:left], *middle, keys[right:]) if cols and rule.covers(rows, cols) is not False]
 
 
 def tiles(length, size):
@@ -58,16 +61,16 @@ def part(x, positions):
 def masked_scores(q, k, visible, bias, softcap):
     """Scores of one tile of scaled queries and keys after softcap, bias and mask, -inf where hidden (C1 to C4).
 
-    visible and bias are those of the tile; None is a tile without. The scores lie in the buffer of this thread.
+    visible and bias are those of the tile; None is a tile without.
     """
     scores = product(q, k.mT, reuse="scores")
-    if not all_finite(scores):
+    if not all(map(all_finite, (scores,) if scores.numel() < k.numel() else (q, k))):
         q_broken, k_broken = (~x.isfinite().all(dim=-1) for x in (q, k))
-        scores.masked_fill_(q_broken[..., :, None] | k_broken[..., None, :], torch.nan)
+        scores = torch.where(q_broken[..., :, None] | k_broken[..., None, :], torch.nan, scores)
     biased = cap(scores, softcap)
     if bias is not None:
-        biased += bias
-    return biased if visible is None else biased.masked_fill_(~visible, -torch.inf)
+        biased = biased + bias
+    return biased if visible is None else torch.where(visible, biased, -torch.inf)
 
 
 def start(q, v, sinks):
@@ -75,8 +78,7 @@ def start(q, v, sinks):
     shape = (*q.shape[:-1], 1)
     top = q.new_full(shape, -torch.inf) if sinks is None else sinks.expand(shape)
     found = top != -torch.inf
-    total = exponentials(top, found, top)
-    return Rows(top, total, found, q.new_zeros((*q.shape[:-1], v.shape[-1])))
+    return Rows(top, torch.exp(top - shift(top)), found, q.new_zeros((*q.shape[:-1], v.shape[-1])))
 
 
 def extend(state, masked, visible, v):
@@ -84,37 +86,55 @@ def extend(state, masked, visible, v):
 
     In place, so that no tile needs new memory: `masked` becomes the numerators.
     """
-    top, total, acc = torch.maximum(state.top, row_top(masked)), state.total, state.acc
-    if not torch.equal(top, state.top):
-        shrink = exponentials(state.top, state.found, top)
-        total *= shrink
-        acc *= shrink
-    numerators = masked.sub_(shift(top)).exp_()
-    total += row_sums(numerators)
-    v = v if v.stride(0) else v.contiguous()
+    top = torch.maximum(state.top, row_top(masked))
+    shrink = torch.exp(state.top - shift(top))
+    numerators = shifted_exp(masked, shift(top))
+    total = state.total * shrink + row_sums(numerators)
+    v = aligned(v)
     blended = product(numerators, v, reuse="blended")
     if not all_finite(blended):
         finite, broken = finite_part(v)
-        # torch: MKL rounds by where rows begin, so the finite values stand as `v` does from one multiple of 64 bytes.
-        span = 1 + sum((n - 1) * step for n, step in zip(v.shape, v.stride(), strict=True))
-        room = v.new_zeros(span + 64)
-        begin = (v.data_ptr() - room.data_ptr()) % 64 // v.element_size()
-        finite = room.as_strided(v.shape, v.stride(), begin).copy_(finite)
-        seen = torch.ones_like(numerators, dtype=torch.bool) if visible is None else visible.expand(numerators.shape)
-        reached = seen.to(v.dtype) @ broken.to(v.dtype) > 0
+        seen = torch.ones_like(numerators) if visible is None else visible.expand(numerators.shape).to(v.dtype)
+        reached = seen @ broken.to(v.dtype) > 0
         blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))
-    acc += blended
-    # torch: the maximum of bytes is found twenty times as fast as whether any boolean is true.
-    found = torch.ones_like(state.found) if visible is None else visible.view(torch.uint8).amax(-1, True) > 0
-    return Rows(top, total, state.found | found, acc)
+    found = state.found | (top > -torch.inf)
+    if not all_finite(top):
+        found = found | (True if visible is None else visible.any(dim=-1, keepdim=True))
+    return Rows(top, total, found, state.acc.mul_(shrink).add_(blended))
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
-    if not state.acc.requires_grad:
-        return state.acc / divisor, lse[..., 0]
-    acc, broken = finite_part(state.acc)
-    # torch: divided where that gives a number, so that the other rows give nothing to any gradient.
-    whole = divisor > 0
-    return torch.where(broken | ~whole, torch.nan, acc / torch.where(whole, divisor, 1)), lse[..., 0]
+    return state.acc / divisor, lse[..., 0]
+
+
+def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
+    """The gradients of one tile's scaled queries, keys, values, bias and softcap, from those of its rows.
+
+    q, k, v and d_out are finite. lse (..., t, 1) is +inf in a row that is empty or lost to NaN, which then takes no
+    part; delta (..., t, 1) is sum(d_out * out) - d_lse. Returns (d_q, d_k, d_v, d_bias, d_softcap), None for what
+    is None. Source: Dao 2023, "FlashAttention-2", algorithm 2, lines 11 to 16.
+    """
+    if not all_finite(lse):
+        visible = lse < torch.inf if visible is None else visible & (lse < torch.inf)
+    scores = product(q, k.mT, reuse="scores")
+    # What is hidden is chosen away before anything is made of it, so that no derivative meets it either (E2).
+    scores = scores if softcap is None or visible is None else torch.where(visible, scores, 0)
+    capped = cap(scores, softcap)
+    slope = None if softcap is None else 1 - (capped / softcap) ** 2
+    curve = None if softcap is None else (capped - scores * slope) / softcap
+    biased = capped if bias is None else capped + bias
+    weights = shifted_exp(biased if visible is None else torch.where(visible, biased, -torch.inf), lse)
+    d_v = product(weights.mT, d_out, reuse="d_v")
+    d_weights = product(d_out, v.mT, reuse="d_weights")
+    d_weights = d_weights if visible is None else torch.where(visible, d_weights, 0)
+    d_biased = d_weights.sub_(delta).mul_(weights)
+    if not all_finite(delta):  # a NaN that comes back to a row is for what it sees alone
+        seen = (torch.ones_like(weights) if visible is None else visible) > 0
+        d_biased = torch.where(seen, d_biased, 0)
+        d_v = torch.where((seen & ~delta.isfinite()).any(dim=-2)[..., None], torch.nan, d_v)
+    d_softcap = None if softcap is None else (d_biased * curve).sum()
+    d_scores = d_biased if softcap is None else d_biased * slope
+    d_q, d_k = product(d_scores, k, reuse="d_q"), product(d_scores.mT, q, reuse="d_k")
+    return d_q, d_k, d_v, None if bias is None else d_biased, d_softcap

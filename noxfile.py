@@ -128,6 +128,12 @@ def docs(session: nox.Session) -> None:
     session.run("pytest", "docs/tests", *session.posargs)
 
 
+@nox.session(python=False, default=False)
+def device(session: nox.Session) -> None:
+    """Time and judge on an accelerator, in less than ten minutes, with the frameworks that this Python already has."""
+    session.run("python", "-m", "conformance.bench.device", *session.posargs, external=True)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check the sources with ruff."""

@@ -21,6 +21,8 @@ BUILT_IN = {
     "numpy:flash": f"{_FOLDER}.numpy_variants:Flash",
     "torch:compile": f"{_FOLDER}.torch_variants:Compiled",
     "torch:flash": f"{_FOLDER}.torch_variants:Flash",
+    "torch:accelerator": f"{_FOLDER}.torch_variants:Accelerator",
+    "torch:accelerator-flash": f"{_FOLDER}.torch_variants:AcceleratorFlash",
     "torch-sdpa:math": f"{_FOLDER}.torch_sdpa_variants:Math",
     "torch-sdpa:flash": f"{_FOLDER}.torch_sdpa_variants:Flash",
     "jax:jit": f"{_FOLDER}.jax_variants:Jitted",

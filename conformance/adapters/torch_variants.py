@@ -1,10 +1,11 @@
-"""The PyTorch implementation compiled, and its flash_attention in the place of attention."""
+"""The PyTorch implementation compiled, on an accelerator, and its flash_attention in the place of attention."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch._dynamo.backends.debugging import aot_eager
 
@@ -62,3 +63,37 @@ class Flash(ByFlash, Torch):
     """impl_torch.flash_attention."""
 
     name = "torch:flash"
+
+
+class Accelerator(Torch):
+    """impl_torch on the accelerator of this machine."""
+
+    name = "torch:accelerator"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._device = torch.accelerator.current_accelerator(check_available=True)
+        if self._device is None:
+            raise LookupError(f"PyTorch {torch.__version__} finds no accelerator on this machine")
+
+    def info(self) -> dict[str, Any]:
+        """Say which versions ran, and on which device."""
+        return super().info() | {"device": str(self._device)}
+
+    def from_numpy(self, array: np.ndarray) -> torch.Tensor:
+        """Copy the array and its strides to the accelerator."""
+        return super().from_numpy(array).to(self._device)
+
+    def call(self, op: str, arrays: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+        """Call the operation; raises Failed if an output is not on the accelerator."""
+        outputs = super().call(op, arrays, options)
+        for name, output in outputs.items() if any(map(self.is_own, arrays.values())) else ():
+            if self.is_own(output) and output.device.type != self._device.type:
+                raise Failed(f"{name} lies on {output.device}, the arguments on {self._device}")
+        return outputs
+
+
+class AcceleratorFlash(ByFlash, Accelerator):
+    """impl_torch.flash_attention on the accelerator of this machine."""
+
+    name = "torch:accelerator-flash"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes  # noqa: F401, so that NumPy knows the name "bfloat16"
 import numpy as np
 
 Call = Callable[[], Any]
@@ -18,9 +19,10 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """One shape: q (B, H, T, D), k and v (B, H, S, D) of normal float32 numbers, causal or not.
+    """One shape: q (B, H, T, D), k and v (B, H, S, D) of normal numbers, causal or not.
 
-    With a window, a query sees that many keys before its own position too, and no others.
+    With a window, a query sees that many keys before its own position too, and no others. A device that is not "cpu"
+    is that of the frameworks which have one.
     """
 
     B: int
@@ -31,6 +33,8 @@ class Problem:
     causal: bool = False
     backward: bool = False
     window: int | None = None
+    dtype: str = "float32"
+    device: str = "cpu"
 
     @property
     def flops(self) -> float:
@@ -58,7 +62,7 @@ class Problem:
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         draw = np.random.default_rng(0)
         shapes = [(self.B, self.H, length, self.D) for length in (self.T, self.S, self.S)]
-        return tuple(draw.standard_normal(shape, dtype=np.float32) for shape in shapes)
+        return tuple(draw.standard_normal(shape, dtype=np.float32).astype(self.dtype) for shape in shapes)
 
 
 # --- NumPy -----------------------------------------------------------------------------------------------
@@ -93,12 +97,16 @@ def torch_call(problem: Problem, attend: Callable[..., Any]) -> Call:
     """Time attend(q, k, v), alone or with its gradient."""
     import torch
 
-    q, k, v = (torch.from_numpy(x).requires_grad_(problem.backward) for x in problem.arrays())
+    dtype = getattr(torch, problem.dtype)
+    arrays = (torch.from_numpy(x.astype(np.float32)) for x in problem.arrays())  # torch knows no bfloat16 of NumPy's
+    q, k, v = (x.to(problem.device, dtype).requires_grad_(problem.backward) for x in arrays)
+    wait = torch.accelerator.synchronize if q.device.type != "cpu" else lambda: None
 
     def call() -> Any:
         out = attend(q, k, v)
         if problem.backward:
             torch.autograd.grad(out.sum(), (q, k, v))
+        wait()
         return out.detach()
 
     return call
@@ -159,7 +167,8 @@ def jax_call(problem: Problem, attend: Callable[..., Any]) -> Call:
     """Time attend(q, k, v) compiled, alone or with its gradient."""
     import jax
 
-    arrays = [jax.device_put(x) for x in problem.arrays()]
+    device = jax.devices("cpu" if problem.device == "cpu" else None)[0]
+    arrays = [jax.device_put(x, device) for x in problem.arrays()]
 
     def both(q: Any, k: Any, v: Any) -> Any:
         out, pull_back = jax.vjp(attend, q, k, v)
@@ -197,9 +206,12 @@ def jax_textbook(problem: Problem) -> Call:
 def jax_nn(problem: Problem) -> Call:
     import jax
 
+    fused = problem.device != "cpu" and problem.dtype != "float32"  # cuDNN takes half types only
+
     def attend(q: Any, k: Any, v: Any) -> Any:
         q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))  # its layout is (B, T, H, D)
-        return jax.nn.dot_product_attention(q, k, v, is_causal=problem.causal).swapaxes(1, 2)
+        how = {"is_causal": problem.causal, "implementation": "cudnn" if fused else "xla"}
+        return jax.nn.dot_product_attention(q, k, v, **how).swapaxes(1, 2)
 
     return jax_call(problem, attend)
 

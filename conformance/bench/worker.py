@@ -57,21 +57,21 @@ def _serve(pipe: Connection, name: str, problem: Problem) -> None:
             pipe.send(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
 
 
-def _seconds(call: Any) -> float:
+def seconds_of(call: Any) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
-def _turn(call: Any) -> float:
+def turn(call: Any) -> float:
     """Seconds of a call: of the only one if it is long, else the median of those after the first."""
-    first = _seconds(call)
+    first = seconds_of(call)
     if first >= TURN:
         return first
     end = time.perf_counter() + TURN
-    times = [_seconds(call)]
+    times = [seconds_of(call)]
     while time.perf_counter() < end:
-        times.append(_seconds(call))
+        times.append(seconds_of(call))
     return median(times)
 
 
@@ -92,8 +92,8 @@ def _status(field: str) -> float:
 
 
 _ANSWERS = {
-    "first": _seconds,
-    "turn": _turn,
+    "first": seconds_of,
+    "turn": turn,
     "memory": _extra_memory,
     "output": lambda call: np.asarray(call()),
 }

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.__main__ import app
+from conformance.bench import device
 from conformance.bench.contestants import Problem
 from conformance.bench.measuring import Measured, measure, sampled_rows, wrong_rows
 from conformance.bench.showing import plots, record
@@ -54,3 +55,22 @@ def test_wrong_usage_says_what_to_do(arguments, says):
     done = CliRunner().invoke(app, ["bench", *arguments])
     assert done.exit_code == 2
     assert says in done.output
+
+
+@pytest.mark.parametrize("framework", device.CONTESTS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_device_script_times_tiles_against_the_fused_kernel(framework, dtype):
+    pytest.importorskip(framework)
+    problem = Problem(1, 2, 9, 9, 8, causal=True, backward=True, dtype=dtype)
+    fused, tiled = device.in_one_process(problem, device.CONTESTS[framework])
+    assert tiled.trouble is None and len(tiled.ratios) == len(fused.seconds) == device.ROUNDS
+
+
+@pytest.mark.parametrize("framework", device.CONTESTS)
+def test_the_device_script_says_that_there_is_no_device(framework):
+    pytest.importorskip(framework)
+    assert device.place(framework, "cpu") == "cpu"
+    if framework == "torch" and pytest.importorskip("torch").accelerator.is_available():
+        pytest.skip("this machine has an accelerator")
+    with pytest.raises(SystemExit, match="finds no accelerator"):
+        device.place(framework, "cuda")

@@ -13,7 +13,8 @@ from conformance.judging import judge
 from conformance.loading import checks, load_cases
 
 CHECKS = {check.name: check for case in load_cases() for check in checks(case)}
-VARIANTS = [name for name in adapter.BUILT_IN if ":" in name]
+ACCELERATOR = ("torch:accelerator", "torch:accelerator-flash")
+VARIANTS = [name for name in adapter.BUILT_IN if ":" in name and name not in ACCELERATOR]
 SQUARE = "equal-sizes-do-not-hide-a-swap"  # which the fused kernel of PyTorch can run
 SOME = ("plain-float32", "plain-bfloat16", "padding-shares", "empty-row-float32", "no-keys", SQUARE)
 NO_PROOF = {
@@ -111,3 +112,18 @@ def test_masks_whose_values_count_are_not_asked_while_traced(mask, hides):
 
 def test_the_words_of_a_refusal_reach_through_jit():
     assert judge(CHECKS["refuses-attention-scale-nan"], found("jax:jit")).outcome == "pass"
+
+
+@pytest.mark.parametrize("name", ACCELERATOR)
+def test_an_accelerator_is_one_and_gives_the_outputs(name, monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if not torch.accelerator.is_available():
+        with pytest.raises(LookupError, match="finds no accelerator"):
+            adapter.find(name)
+    # The meta device has no numbers, so the CPU stands for an accelerator that works.
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: torch.device("cpu"))
+    backend = adapter.find(name)
+    assert {judge(CHECKS[check], backend).outcome for check in SOME} == {"pass"}
+    backend._device = torch.device("meta")
+    backend.from_numpy = adapter.find("torch").from_numpy  # a mistake: what it is given stays on the CPU
+    assert "lies on cpu, the arguments on meta" in judge(CHECKS["plain-float32"], backend).reason

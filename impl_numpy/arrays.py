@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+import time
 from functools import lru_cache
+from queue import SimpleQueue
 
 import numpy as np
 import threadpoolctl
@@ -18,10 +19,11 @@ CONVERT = "numpy.asarray(x)"
 BLAS = threadpoolctl.ThreadpoolController()
 LOCK = threading.Lock()  # for what is shared by all calls that are under way: how many they are, and the limits before
 UNDER_WAY = []
-OWN = type("Own", (threading.local,), {"buffer": np.empty(0)})()  # what each thread has for itself: see `product`
-pool = lru_cache(maxsize=1)(ThreadPoolExecutor)
+HELPERS, CALLS = [], SimpleQueue()  # threads that wait for something to call; they are started when first needed
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=pool.cache_clear)  # a child process has none of the threads
+    os.register_at_fork(after_in_child=HELPERS.clear)  # a child process has none of the threads
+OWN = threading.local()  # what each thread has for itself: its buffers
+ones = lru_cache(maxsize=4)(np.ones)
 
 
 def is_array(x):
@@ -69,29 +71,44 @@ def operand(x):
     return None if x is None else float(x)
 
 
-def product(a, b, reuse=False):
+def product(a, b, reuse=None):
     """a @ b in the full precision of its dtype (A3).
 
-    With `reuse` it is written into a buffer of this thread, until the next such product: new memory for each tile
-    would cost more than half as much time as the product itself.
+    With `reuse`, a name, it is written into a buffer of this thread, until the next product of that name: new memory
+    for each tile would cost more than half as much time as the product itself.
     """
-    if not reuse:
+    if reuse is None:
         return a @ b
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-    size = math.prod(shape)
-    if OWN.buffer.dtype != a.dtype or OWN.buffer.size < size:
-        OWN.buffer = np.empty(size, a.dtype)
-    return np.matmul(a, b, out=OWN.buffer[:size].reshape(shape))
+    return np.matmul(a, b, out=buffer(reuse, a, shape))
+
+
+def reuses():
+    """Whether this thread may write over what it has made itself; in NumPy always."""
+    return True
+
+
+def buffer(name, like, shape):
+    """An array of this thread with the dtype of `like`, whose memory is that of the last one of the same name."""
+    size, buffers = math.prod(shape), vars(OWN)
+    if name not in buffers or buffers[name].size < size or buffers[name].dtype != like.dtype:
+        buffers[name] = np.empty(size, like.dtype)
+    return buffers[name][:size].reshape(shape)
 
 
 def row_sums(x):
     """The sum of each row of x (..., n, m) as (..., n, 1): a product with ones, which is faster than a sum."""
-    return (x @ np.ones(x.shape[-1], x.dtype))[..., None]
+    return (x @ ones(x.shape[-1], x.dtype))[..., None]
+
+
+def shifted_exp(x, shift):
+    """exp(x - shift), written over x."""
+    return np.exp(np.subtract(x, shift, out=x), out=x)
 
 
 def all_finite(x):
-    """Whether every number of x (..., n, m) is finite, told from the sums of its rows; False where one overflows."""
-    return bool(np.isfinite(row_sums(x)).all())
+    """Whether every number of x is finite, told from the sum of their squares; False where that overflows."""
+    return math.isfinite(np.vdot(x, x))
 
 
 def finite_part(x):
@@ -132,7 +149,8 @@ def for_each(work, jobs):
     settings = (os.environ.get(name, "") for name in ("ATTENTION_THREADS", "OMP_NUM_THREADS"))
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = next((int(n) for n in settings if n.isdecimal() and int(n) > 0), cpus)
-    left, lock = iter(jobs), threading.Lock()
+    left, lock, errors, ended = iter(jobs), threading.Lock(), [], SimpleQueue()
+    wanted = ["helper"] * (min(threads, len(jobs)) - 1)
 
     def take():
         with lock:
@@ -142,23 +160,40 @@ def for_each(work, jobs):
         try:
             for job in iter(take, None):
                 work(job)
-        finally:
-            vars(OWN).clear()
+        except BaseException as error:
+            errors.append(error)
+        vars(OWN).clear()
 
-    helpers = min(threads, len(jobs)) - 1
+    def help_out():
+        with lock:
+            if not wanted:
+                return
+            wanted.pop()
+        until_none_is_left()
+        ended.put(None)
+
+    def wait_for_calls():
+        while True:
+            CALLS.get()()
+
     with LOCK:
         UNDER_WAY.append(UNDER_WAY[0] if UNDER_WAY else BLAS.limit(limits=1, user_api="blas"))
-    try:
-        futures = [pool().submit(until_none_is_left) for _ in range(helpers)]
-        try:
-            until_none_is_left()
-        finally:
-            others = [future for future in futures if not future.cancel()]
-            wait(others)
-        for future in others:
-            future.result()
-    finally:
-        with LOCK:
-            limits = UNDER_WAY.pop()
-            if not UNDER_WAY:
-                limits.restore_original_limits()
+        while len(HELPERS) < len(wanted):
+            HELPERS.append(threading.Thread(target=wait_for_calls, daemon=True))
+            HELPERS[-1].start()
+    asked = len(wanted)
+    for _ in range(asked):
+        CALLS.put(help_out)
+    time.sleep(0)  # so that they begin before the caller does
+    until_none_is_left()
+    with lock:
+        begun = asked - len(wanted)
+        wanted.clear()
+    for _ in range(begun):
+        ended.get()
+    with LOCK:
+        limits = UNDER_WAY.pop()
+        if not UNDER_WAY:
+            limits.restore_original_limits()
+    if errors:
+        raise errors[0]

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import all_finite, product, row_sums
+from .arrays import all_finite, product, row_sums, shifted_exp
 from .attention import blend, cap, scaled_scores
 from .masks import reach
 from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (128, 512)  # a tile of scores stays in the cache of its core
-LARGEST = 128 * 512
+BLOCK_SIZE = (256, 512)  # a tile of scores stays in the cache of its core
+LARGEST = 256 * 512
 
 
 class Rows(NamedTuple):
@@ -67,7 +67,7 @@ def masked_scores(q, k, visible, bias, softcap):
 
     visible and bias are those of the tile; None is a tile without. The scores lie in the buffer of this thread.
     """
-    scores = product(q, k.mT, reuse=True)
+    scores = product(q, k.mT, reuse="scores")
     doubtful = (scores,) if scores.size < q.size + k.size else (q, k)
     if not all(all_finite(x) for x in doubtful):
         scores = scaled_scores(q, k, 1)
@@ -100,7 +100,7 @@ def extend(state, masked, visible, v):
         total *= shrink
         acc *= shrink
         masked -= shift(top)
-    numerators = np.exp(masked, out=masked)
+    numerators = np.exp(masked, out=masked) if top is None else shifted_exp(masked, shift(top))
     total += row_sums(numerators)
     acc += blend(numerators, v, visible)
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
@@ -125,7 +125,7 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     found = np.isfinite(lse)
     counted = found if visible is None else visible & found
     masked = masked_scores(q, k, visible, bias, softcap)
-    weights = np.exp(np.subtract(masked, np.where(found, lse, 0), out=masked), out=masked)
+    weights = shifted_exp(masked, np.where(found, lse, 0))
     np.copyto(weights, 0, where=~counted)
     d_biased = product(d_out, v.mT)
     d_biased -= delta

@@ -6,19 +6,20 @@ rows. Its time is that of the visible tiles, and no T x S array is ever made.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 from . import arguments, checks
-from .arrays import finite_part, for_each, operand, row_sums
-from .attention import blend, default_scale, prepare
+from .arrays import finite_part, for_each, operand
+from .attention import SMALL, attention_core, default_scale, prepare
 from .masks import cut, split_mask, visibility
-from .softmax import exponentials
-from .tiles import Rows, extend, finish, key_tiles, masked_scores, part, start, tile_size, tiles
+from .tiles import extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
 
 
 def flash_attention(
@@ -37,8 +38,8 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (512, 512) by default, with more keys
-    where queries are few. Returns
+    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (1024, 512) by default, with more keys
+    where heads or queries are few. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
     Raises what `attention` raises, and ValueError for a tile size < 1.
@@ -47,12 +48,17 @@ def flash_attention(
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     arguments.pair_of_sizes("block_size", block_size)
     scale, softcap, tile = operand(scale), operand(softcap), tile_size(block_size, shape)
+    if math.prod(shape) <= SMALL and shape[-2] <= tile[0] and shape[-1] <= tile[1]:
+        # jax: what fits into one small tile is the same program as that of `attention`, and compiled once for both.
+        wanted = ("out", "weights", "lse")
+        out, _, lse = attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+        return out, lse
     return flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 
 # --- one tile after the other ----------------------------------------------------------------------------
 
-update = lax.dynamic_update_slice_in_dim
+put = partial(lax.dynamic_update_slice_in_dim, axis=-2)
 
 
 @partial(jax.jit, static_argnames=("tile", "shape", "is_causal", "enable_gqa"))
@@ -68,57 +74,78 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
 def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     """The output and the lse of all queries, once each of them has seen its keys tile by tile.
 
-    jax: reverse mode would keep the scores of each tile, T x S in all. With the final `top` held fixed (it cancels
-    out), `total` and `acc` are plain sums over the tiles: their derivative walks again and computes each tile anew.
-    Tiles have one size, so the last ones reach back; what they repeat is hidden. And no product of an infinite query
-    with its scale may reach the gradient of the scale.
+    jax: tiles have one size, so the last ones reach back; what they repeat is hidden. The derivative in forward mode
+    is `pull_back` transposed, tile by tile, and what JAX makes of that in reverse mode is `pull_back` again.
     """
-    lengths = q.shape[-2], k.shape[-2]
-    sizes = np.minimum(tile, lengths)
-    plan = [(x.start, [y.start for y in key_tiles(rule, x, lengths[1], tile[1])]) for x in tiles(lengths[0], tile[0])]
+    T, S = q.shape[-2], k.shape[-2]
+    t, s, dtype = min(tile[0], T), min(tile[1], S), q.dtype
+    plan = [(x.start, [y.start for y in key_tiles(rule, x, S, tile[1])]) for x in tiles(T, tile[0])]
     most = max((len(cols) for _, cols in plan), default=0)
 
-    def tile_of(first, q, k, v, mask, rule, bias, softcap):
-        row, col = jnp.minimum(first, lengths - sizes)
-        rows, cols = row + jnp.arange(sizes[0]), col + jnp.arange(sizes[1])
-        own_bias = None if bias is None else cut(bias, rows, cols).astype(q.dtype)
-        visible = visibility(mask, rule, own_bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
-        return rows, masked_scores(part(q, rows), part(k, cols), visible, own_bias, softcap), visible, part(v, cols)
+    def places(first):
+        return jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
+
+    def seen(first, mask, rule, own_bias):
+        rows, cols = places(first)
+        if mask is None and rule is None and own_bias is None and T % t == S % s == 0:
+            return None
+        return visibility(mask, rule, own_bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
+
+    def cuts(first, q, k, v, bias):
+        rows, cols = places(first)
+        own = [None if x is None else part(x, positions) for x, positions in ((q, rows), (k, cols), (v, cols))]
+        return *own, None if bias is None else cut(bias, rows, cols).astype(dtype)
 
     @jax.custom_jvp
-    def rows_of(*operands):
+    def rows_of(q, k, v, mask, rule, bias, softcap, sinks):
         def of_queries(job):
             row, count, cols = job
 
             def one_more(i, state):
-                return extend(state, *tile_of(jnp.stack([row, cols[i]]), *operands[:-1])[1:])
+                first = jnp.stack([row, cols[i]])
+                own_q, own_k, own_v, own_bias = cuts(first, q, k, v, bias)
+                visible = seen(first, mask, rule, own_bias)
+                return extend(state, masked_scores(own_q, own_k, visible, own_bias, softcap), visible, own_v)
 
-            state = start(operands[0][..., : sizes[0], :], operands[2], operands[-1])
-            return one_more(0, state) if most == 1 else lax.fori_loop(0, count, one_more, state)
+            state = start(q[..., :t, :], v, sinks)
+            return finish(one_more(0, state) if most == 1 else lax.fori_loop(0, count, one_more, state))
 
         if most == 0:
-            return start(operands[0], operands[2], operands[-1])
+            return finish(start(q, v, sinks))
         jobs = [(row, len(cols), cols + [0] * (most - len(cols))) for row, cols in plan]
-        return for_each(of_queries, [np.array(x, np.int32) for x in zip(*jobs, strict=True)], lengths[0])
+        return for_each(of_queries, [np.array(x, np.int32) for x in zip(*jobs, strict=True)], T)
 
-    @rows_of.defjvp
     def derivative(primals, tangents):
-        state = rows_of(*primals)
+        q, k, v, mask, rule, bias, softcap, sinks = primals
+        out, lse = rows_of(*primals)
+        dq, dk, dv, _, _, dbias, dsoftcap, dsinks = (None if isinstance(x, SymbolicZero) else x for x in tangents)
+
+        @partial(jax.checkpoint, prevent_cse=False)
+        def one_more(sums, first):
+            rows, _ = places(first)
+            own_q, own_k, own_v, own_bias = cuts(first, q, k, v, bias)
+            given = (*cuts(first, dq, dk, dv, dbias), dsoftcap)
+            visible, own_lse = seen(first, mask, rule, own_bias), part(lse, rows)
+
+            def back(d_out, delta):
+                gradients = pull_back(own_q, own_k, own_v, own_bias, softcap, visible, own_lse, d_out, delta)
+                return [x for x, d in zip(gradients, given, strict=True) if d is not None]
+
+            pushed = jax.linear_transpose(back, part(out, rows), own_lse)([d for d in given if d is not None])
+            return [put(x, part(x, rows) + y, rows[0]) for x, y in zip(sums, pushed, strict=True)], None
+
         pairs = np.array([(row, col) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
+        alive = jnp.isfinite(lse)
+        finite = jnp.where(jnp.isfinite(out) & alive, out, 0)
+        sums = [jnp.zeros_like(out), jnp.zeros_like(lse)]
+        if dsinks is not None:
+            sums[1] -= jnp.where(alive, jnp.exp(sinks - jnp.where(alive, lse, 0)), 0) * dsinks
+        if not all(d is None for d in (dq, dk, dv, dbias, dsoftcap)) and len(pairs):
+            sums, _ = lax.scan(one_more, sums, pairs)
+        d_out = jnp.where(jnp.isfinite(out) & alive, sums[0] + finite * sums[1], 0)
+        return (out, lse), (d_out, jnp.where(alive, -sums[1], 0))
 
-        def sums(*operands):
-            def one_more(sums, first):
-                rows, masked, visible, own_v = tile_of(first, *operands[:-1])
-                numerators = exponentials(masked, visible, part(state.top, rows))
-                new = row_sums(numerators), blend(numerators, own_v, visible)
-                return [update(x, part(x, rows) + y, rows[0], -2) for x, y in zip(sums, new, strict=True)], None
-
-            begun = start(operands[0], operands[2], operands[-1])
-            zero = [exponentials(begun.top, begun.found, state.top), begun.acc]
-            return lax.scan(jax.checkpoint(one_more), zero, pairs)[0] if len(pairs) else zero
-
-        _, (total, acc) = jax.jvp(sums, primals, tangents)
-        return state, Rows(jnp.zeros_like(state.top), total, np.zeros(state.found.shape, jax.dtypes.float0), acc)
-
+    rows_of.defjvp(derivative, symbolic_zeros=True)
     q = jnp.where(jnp.isfinite(q), finite_part(q)[0] * scale, jnp.nan)
-    return finish(rows_of(q, k, v, mask, rule, bias, softcap, sinks))
+    out, lse = rows_of(q, k, v, mask, rule, bias, softcap, sinks)
+    return out, lse[..., 0]

@@ -6,18 +6,21 @@ output `acc`, and whether anything was `found`.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .arrays import guard, row_sums
+from .arrays import all_finite, finite_part, guard, product, row_sums
 from .attention import blend, cap, scaled_scores
 from .masks import reach
-from .softmax import close, exponentials, row_top
+from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (512, 512)
-LARGEST = 512 * 512
+BLOCK_SIZE = (1024, 512)
+LARGEST = 2**22  # scores of all heads at a time: XLA has its threads within one operation, which has to be large
+PART = 2.0**-24  # what is summed up is that part of it: up to 2**23 values near the largest number do not overflow
 
 
 class Rows(NamedTuple):
@@ -32,7 +35,9 @@ class Rows(NamedTuple):
 def tile_size(block_size, shape):
     """The queries and keys of a tile: where queries are few, the default takes more keys."""
     queries, keys = BLOCK_SIZE
-    return tuple(block_size or (queries, max(keys, LARGEST // max(1, min(queries, shape[-2])))))
+    heads = max(1, math.prod(shape[:-2]))
+    queries = max(1, min(queries, shape[-2], LARGEST // (heads * keys)))
+    return tuple(block_size or (queries, max(keys, LARGEST // (heads * queries))))
 
 
 def key_tiles(rule, rows, S, size):
@@ -51,19 +56,27 @@ def tiles(length, size):
 
 def part(x, positions):
     """The tile of x (..., n, D) that stands at a range of positions."""
+    if len(positions) == x.shape[-2]:
+        return x
     return lax.dynamic_slice_in_dim(x, positions[0], len(positions), axis=-2)
 
 
 def masked_scores(q, k, visible, bias, softcap):
     """Scores of one tile of scaled queries and keys after softcap, bias and mask, -inf where hidden (C1 to C4).
 
-    visible and bias are those of the tile; bias=None is a tile without.
+    visible and bias are those of the tile; None is a tile without.
     """
-    scores = scaled_scores(q, k, 1)
-    counted = visible & jnp.isfinite(scores)  # jax: 0 * NaN would reach the gradient of the softcap
-    capped = cap(guard(scores, counted), guard(softcap, counted))
-    biased = capped if bias is None else capped + bias.astype(q.dtype)
-    return jnp.where(visible, biased, -jnp.inf)
+    if q.shape[-2] >= k.shape[-1]:
+        scores = scaled_scores(q, k, 1)
+    else:  # jax: the scores are fewer than the keys, of which scaled_scores makes a copy
+        scores = product(q, k.mT)
+        scores = lax.cond(all_finite(scores), lambda: scores, lambda: scaled_scores(q, k, 1))
+    if softcap is not None:
+        counted = jnp.isfinite(scores)  # jax: 0 * NaN would reach the gradient of the softcap
+        counted = counted if visible is None else counted & visible
+        scores = cap(guard(scores, counted), guard(softcap, counted))
+    biased = scores if bias is None else scores + bias
+    return biased if visible is None else jnp.where(visible, biased, -jnp.inf)
 
 
 def start(q, v, sinks):
@@ -71,23 +84,45 @@ def start(q, v, sinks):
     shape = (*q.shape[:-1], 1)
     top = jnp.full(shape, -jnp.inf, q.dtype) if sinks is None else jnp.broadcast_to(sinks, shape)
     found = top != -jnp.inf
-    total = exponentials(top, found, top)
+    total = exponentials(top, found, top) * PART
     return Rows(top, total, found, jnp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
 
 
 def extend(state, masked, visible, v):
     """The rows after one more tile of keys: what was summed so far is rescaled to the new maximum."""
     top = jnp.maximum(state.top, row_top(masked))
-    shrink = exponentials(state.top, state.found, top)
-    numerators = exponentials(masked, visible, top)
-    total = state.total * shrink + row_sums(numerators)
-    acc = state.acc * shrink + blend(numerators, v, visible)
-    return Rows(top, total, state.found | visible.any(axis=-1, keepdims=True), acc)
+    shrink = jnp.exp(state.top - shift(top))
+    # jax: XLA may compute `masked` anew here, with another rounding: nothing may exceed the top. NaN stays.
+    numerators = jnp.exp(jnp.where(masked > top, top, masked) - shift(top)) * PART
+    if visible is None:
+        found, visible = True, jnp.ones(masked.shape[-2:], bool)
+    else:
+        found, numerators = visible.any(axis=-1, keepdims=True), jnp.where(visible, numerators, 0)
+    blended = product(numerators, v)
+    blended = lax.cond(all_finite(blended), lambda: blended, lambda: blend(numerators, v, visible))
+    total, acc = state.total * shrink + row_sums(numerators), state.acc * shrink + blended
+    return Rows(top, total, state.found | found, acc)
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
-    divisor, lse = close(state.top, state.total, state.found)
-    # jax: divided where that gives a number, so that a row that is lost gives nothing to any gradient.
-    whole = divisor > 0
-    return jnp.where(whole, state.acc / jnp.where(whole, divisor, 1), jnp.nan), lse[..., 0]
+    divisor, lse = close(state.top, state.total / PART, state.found)
+    divisor = divisor * PART
+    return jnp.where(divisor > 0, state.acc / divisor, jnp.nan), lse
+
+
+def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
+    """The gradients of one tile's scaled queries, keys, values, bias and softcap, from those of its rows.
+
+    lse, delta (*B, [H,] t, 1); delta is the sum of d_out * out over the features, less the gradient of the lse. A row
+    whose lse is not finite has no part in it.
+    Source: Dao 2023, "FlashAttention-2", algorithm 2.
+    """
+    alive = jnp.isfinite(lse) if visible is None else jnp.isfinite(lse) & visible
+    masked, pull = jax.vjp(lambda *tile: masked_scores(*tile[:2], visible, *tile[2:]), q, k, bias, softcap)
+    # jax: the exponentials take what they subtract as a constant; the last factor is 1, and has its derivative.
+    lse = jnp.where(jnp.isfinite(lse), lse, 0)
+    weights = exponentials(masked, alive, lse) * jnp.exp(lax.stop_gradient(lse) - lse)
+    d_weights = d_out @ finite_part(v)[0].mT
+    d_q, d_k, d_bias, d_softcap = pull(jnp.where(alive, weights * (d_weights - delta), 0))
+    return d_q, d_k, weights.mT @ d_out, d_bias, d_softcap

@@ -67,9 +67,9 @@ def _python(session: nox.Session) -> str:
 # --- one framework alone: the package is installed, and the other frameworks are not -------------------------
 
 
-@nox.session(default=False)
+@nox.session(default=False, python=["3.10", "3.11", "3.12", "3.13"])
 def numpy(session: nox.Session) -> None:
-    """Judge the NumPy implementation in an environment without PyTorch and JAX."""
+    """Judge the NumPy implementation in an environment without PyTorch and JAX, on each Python that is installed."""
     _alone(session, "numpy")
 
 
@@ -79,9 +79,9 @@ def torch(session: nox.Session) -> None:
     _alone(session, "torch")
 
 
-@nox.session(default=False)
+@nox.session(default=False, python=["3.11", "3.12", "3.13"])
 def jax(session: nox.Session) -> None:
-    """Judge the JAX implementation in an environment without PyTorch."""
+    """Judge the JAX implementation in an environment without PyTorch, on each Python that is installed."""
     _alone(session, "jax")
 
 

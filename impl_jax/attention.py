@@ -48,8 +48,10 @@ def attention(
     Source: Vaswani et al. 2017, "Attention Is All You Need", equation 1.
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
-    scale, softcap, wanted = operand(scale), operand(softcap), ("out", "weights")
-    return attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+    # jax: the lse too, so that `flash_attention` in one small tile is the same program, compiled once for both.
+    scale, softcap, wanted = operand(scale), operand(softcap), ("out", "weights", "lse")
+    steps = attention_core(wanted, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
+    return steps[:2]
 
 
 def attention_steps(

@@ -30,6 +30,7 @@ class Jax(Mirror):
     def configure(self) -> None:
         """Choose how programs are compiled."""
         jax.config.update("jax_disable_most_optimizations", True)
+        jax.config.update("jax_traceback_in_locations_limit", 0)
         os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
 
     def info(self) -> dict[str, Any]:

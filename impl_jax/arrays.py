@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,17 +59,22 @@ def operand(x):
     return x if x is None or is_array(x) else float(x)
 
 
-@jax.custom_jvp
-def product(a, b):
-    """a @ b in the full precision of its dtype (A3); what is not finite takes no part in the derivative (E2)."""
-    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+def product(a, b, of_rows=False):
+    """a @ b in the full precision of its dtype (A3); what is not finite takes no part in the derivative (E2).
+
+    With `of_rows` it is a @ b.mT, of which XLA would copy the second part; the leading axes have to be the same.
+    """
+    return (ROWS if of_rows else COLUMNS)(a, b)
 
 
-# With a NaN in `a` or `b` the usual derivative would reach entries that have no part in it, as 0 * NaN.
-product.defjvps(
-    lambda da, _, a, b: jnp.matmul(da, finite_part(b)[0], precision=lax.Precision.HIGHEST),
-    lambda db, _, a, b: jnp.matmul(finite_part(a)[0], db, precision=lax.Precision.HIGHEST),
-)
+COLUMNS = jax.custom_jvp(partial(jnp.matmul, precision=lax.Precision.HIGHEST))
+ROWS = jax.custom_jvp(partial(jnp.einsum, "...ij,...kj->...ik", precision=lax.Precision.HIGHEST))
+for times in (COLUMNS, ROWS):
+    # With a NaN in `a` or `b` the usual derivative would reach entries that have no part in it, as 0 * NaN.
+    times.defjvps(
+        lambda da, _, a, b, times=times.fun: times(da, finite_part(b)[0]),
+        lambda db, _, a, b, times=times.fun: times(finite_part(a)[0], db),
+    )
 
 
 def row_sums(x):

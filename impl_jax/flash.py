@@ -82,18 +82,19 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     plan = [(x.start, [y.start for y in key_tiles(rule, x, S, tile[1])]) for x in tiles(T, tile[0])]
     most = max((len(cols) for _, cols in plan), default=0)
 
-    def places(first):
-        return jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
+    def places(row, col):
+        return (jnp.minimum(row, T - t), t), (jnp.minimum(col, S - s), s)
 
-    def seen(first, mask, rule, own_bias):
-        rows, cols = places(first)
+    def seen(row, col, mask, rule, own_bias):
+        rows, cols = (first + jnp.arange(size) for first, size in places(row, col))
         if mask is None and rule is None and own_bias is None and T % t == S % s == 0:
             return None
-        return visibility(mask, rule, own_bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
+        return visibility(mask, rule, own_bias, rows, cols) & (rows >= row)[:, None] & (cols >= col)
 
-    def cuts(first, q, k, v, bias):
-        rows, cols = places(first)
+    def cuts(row, col, q, k, v, bias):
+        rows, cols = places(row, col)
         own = [None if x is None else part(x, positions) for x, positions in ((q, rows), (k, cols), (v, cols))]
+        rows, cols = (first + jnp.arange(size) for first, size in (rows, cols))
         return *own, None if bias is None else cut(bias, rows, cols).astype(dtype)
 
     @jax.custom_jvp
@@ -102,9 +103,8 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
             row, count, cols = job
 
             def one_more(i, state):
-                first = jnp.stack([row, cols[i]])
-                own_q, own_k, own_v, own_bias = cuts(first, q, k, v, bias)
-                visible = seen(first, mask, rule, own_bias)
+                own_q, own_k, own_v, own_bias = cuts(row, cols[i], q, k, v, bias)
+                visible = seen(row, cols[i], mask, rule, own_bias)
                 return extend(state, masked_scores(own_q, own_k, visible, own_bias, softcap), visible, own_v)
 
             state = start(q[..., :t, :], v, sinks)
@@ -122,10 +122,10 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
 
         @partial(jax.checkpoint, prevent_cse=False)
         def one_more(sums, first):
-            rows, _ = places(first)
-            own_q, own_k, own_v, own_bias = cuts(first, q, k, v, bias)
-            given = (*cuts(first, dq, dk, dv, dbias), dsoftcap)
-            visible, own_lse = seen(first, mask, rule, own_bias), part(lse, rows)
+            rows, _ = places(*first)
+            own_q, own_k, own_v, own_bias = cuts(*first, q, k, v, bias)
+            given = (*cuts(*first, dq, dk, dv, dbias), dsoftcap)
+            visible, own_lse = seen(*first, mask, rule, own_bias), part(lse, rows)
 
             def back(d_out, delta):
                 gradients = pull_back(own_q, own_k, own_v, own_bias, softcap, visible, own_lse, d_out, delta)

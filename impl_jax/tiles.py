@@ -7,6 +7,7 @@ output `acc`, and whether anything was `found`.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,13 +15,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from .arrays import all_finite, finite_part, guard, product, row_sums
-from .attention import blend, cap, scaled_scores
+from .attention import SMALL, blend, cap
 from .masks import reach
 from .softmax import close, exponentials, row_top, shift
 
 BLOCK_SIZE = (1024, 512)
 LARGEST = 2**22  # scores of all heads at a time: XLA has its threads within one operation, which has to be large
-PART = 2.0**-24  # what is summed up is that part of it: up to 2**23 values near the largest number do not overflow
+PART = 2.0**-24  # of the output is summed up: up to 2**23 values near the largest number do not overflow
 
 
 class Rows(NamedTuple):
@@ -56,9 +57,8 @@ def tiles(length, size):
 
 def part(x, positions):
     """The tile of x (..., n, D) that stands at a range of positions."""
-    if len(positions) == x.shape[-2]:
-        return x
-    return lax.dynamic_slice_in_dim(x, positions[0], len(positions), axis=-2)
+    first, size = positions  # jax: a pair, since a range cannot be traced
+    return x if size == x.shape[-2] else lax.dynamic_slice_in_dim(x, first, size, axis=-2)
 
 
 def masked_scores(q, k, visible, bias, softcap):
@@ -66,11 +66,15 @@ def masked_scores(q, k, visible, bias, softcap):
 
     visible and bias are those of the tile; None is a tile without.
     """
-    if q.shape[-2] >= k.shape[-1]:
-        scores = scaled_scores(q, k, 1)
-    else:  # jax: the scores are fewer than the keys, of which scaled_scores makes a copy
-        scores = product(q, k.mT)
-        scores = lax.cond(all_finite(scores), lambda: scores, lambda: scaled_scores(q, k, 1))
+
+    def careful():
+        return product(q, jnp.where(jnp.isfinite(k), k, jnp.nan), of_rows=True)
+
+    if q.shape[-2] >= k.shape[-1] or k.size <= SMALL:
+        scores = careful()
+    else:  # jax: the scores are fewer than the numbers of the keys, and to look at them spares a copy of the keys
+        scores = product(q, k, of_rows=True)
+        scores = lax.cond(all_finite(scores), lambda: scores, careful)
     if softcap is not None:
         counted = jnp.isfinite(scores)  # jax: 0 * NaN would reach the gradient of the softcap
         counted = counted if visible is None else counted & visible
@@ -84,7 +88,7 @@ def start(q, v, sinks):
     shape = (*q.shape[:-1], 1)
     top = jnp.full(shape, -jnp.inf, q.dtype) if sinks is None else jnp.broadcast_to(sinks, shape)
     found = top != -jnp.inf
-    total = exponentials(top, found, top) * PART
+    total = exponentials(top, found, top)
     return Rows(top, total, found, jnp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
 
 
@@ -92,23 +96,27 @@ def extend(state, masked, visible, v):
     """The rows after one more tile of keys: what was summed so far is rescaled to the new maximum."""
     top = jnp.maximum(state.top, row_top(masked))
     shrink = jnp.exp(state.top - shift(top))
-    # jax: XLA may compute `masked` anew here, with another rounding: nothing may exceed the top. NaN stays.
-    numerators = jnp.exp(jnp.where(masked > top, top, masked) - shift(top)) * PART
-    if visible is None:
-        found, visible = True, jnp.ones(masked.shape[-2:], bool)
+    # jax: XLA may compute `masked` anew here, with another rounding: nothing may exceed the top. NaN stays. What comes
+    # after the exponential would be computed for each of its uses, so that nothing does.
+    numerators = jnp.exp(jnp.where(masked > top, top, masked) - shift(top))
+    found = True if visible is None else visible.any(axis=-1, keepdims=True)
+
+    def careful():
+        return blend(numerators, v * PART, jnp.ones(masked.shape[-2:], bool) if visible is None else visible)
+
+    if masked.size * v.shape[-1] <= SMALL:
+        blended = careful()
     else:
-        found, numerators = visible.any(axis=-1, keepdims=True), jnp.where(visible, numerators, 0)
-    blended = product(numerators, v)
-    blended = lax.cond(all_finite(blended), lambda: blended, lambda: blend(numerators, v, visible))
+        blended = product(numerators, v)
+        blended = lax.cond(all_finite(blended), lambda: blended * PART, careful)
     total, acc = state.total * shrink + row_sums(numerators), state.acc * shrink + blended
     return Rows(top, total, state.found | found, acc)
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
-    divisor, lse = close(state.top, state.total / PART, state.found)
-    divisor = divisor * PART
-    return jnp.where(divisor > 0, state.acc / divisor, jnp.nan), lse
+    divisor, lse = close(state.top, state.total, state.found)
+    return jnp.where(divisor > 0, state.acc / (divisor * PART), jnp.nan), lse
 
 
 def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
@@ -123,6 +131,7 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     # jax: the exponentials take what they subtract as a constant; the last factor is 1, and has its derivative.
     lse = jnp.where(jnp.isfinite(lse), lse, 0)
     weights = exponentials(masked, alive, lse) * jnp.exp(lax.stop_gradient(lse) - lse)
-    d_weights = d_out @ finite_part(v)[0].mT
+    times = partial(jnp.einsum, precision=lax.Precision.HIGHEST)
+    d_weights = times("...tv,...sv->...ts", d_out, finite_part(v)[0])
     d_q, d_k, d_bias, d_softcap = pull(jnp.where(alive, weights * (d_weights - delta), 0))
-    return d_q, d_k, weights.mT @ d_out, d_bias, d_softcap
+    return d_q, d_k, times("...ts,...tv->...sv", weights, d_out), d_bias, d_softcap

@@ -86,23 +86,23 @@ def product(a, b, reuse=None):
     name, a thread of `for_each` writes the product into a buffer, until the next one of that name: new memory for
     each tile would cost more than half as much time as the product itself.
     """
+    out = buffer(reuse, a, b) if reuse is not None and reuses() else None
+    if out is not None:
+        return torch.bmm(a, b, out=out)
     kind = a.device.type
-    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+    if is_autocast(kind):
         with torch.autocast(kind, enabled=False):
-            return product(a, b, reuse)
+            return product(a, b)
     if a.dtype == torch.float32 and float32_is_loose():
         return product(a.double(), b.double()).float()
     if kind != "cpu" or a.ndim == 2:
         return a @ b
-    # torch: MKL rounds otherwise where a matrix does not begin at a multiple of 64 bytes, and an element alone begins
-    # elsewhere than in a batch (F3).
-    shape = (*a.shape[:-1], b.shape[-1])
-    whole = all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape))
-    if reuse is not None and whole and reuses():
-        return torch.bmm(a, b, out=buffer(reuse, a, shape))
 
     def padded(x):
-        """Rows of zeros are added, so that each matrix of a batch begins at a multiple of 64 bytes."""
+        """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
+
+        MKL rounds otherwise where it begins elsewhere, and an element alone begins elsewhere than in a batch (F3).
+        """
         missing = -x.shape[-2] % (64 // x.element_size())
         return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
 
@@ -114,12 +114,20 @@ def reuses():
     return not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
 
 
-def buffer(name, like, shape):
-    """The memory of this thread that has this name, in a shape and in the dtype of `like`."""
-    size, key = math.prod(shape), (name, like.dtype)
-    if key not in OWN.buffers or OWN.buffers[key].numel() < size:
-        OWN.buffers[key] = like.new_empty(size)
-    return OWN.buffers[key][:size].view(shape)
+def buffer(name, a, b):
+    """The memory of this thread for a product of this name; None where `product` has to take care of something."""
+    key = name, a.shape, b.shape, a.dtype
+    if key not in OWN.buffers:
+        shape = (*a.shape[:-1], b.shape[-1])
+        whole = all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape))
+        exact = not is_autocast("cpu") and (a.dtype == torch.float64 or not float32_is_loose())
+        OWN.buffers[key] = a.new_empty(shape) if whole and exact else None
+    return OWN.buffers[key]
+
+
+def is_autocast(kind):
+    """Whether torch would round the operands of a product on this kind of device now."""
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 
 def aligned(x):

@@ -42,7 +42,7 @@ def row_top(masked):
 
 def shift(top):
     """What is subtracted before exp: the row maximum, or 0 where it is -inf (-inf - -inf is NaN)."""
-    return torch.where(top == -torch.inf, 0, top)
+    return top.clamp(min=torch.finfo(top.dtype).min)  # torch: -inf less the lowest number is -inf, as less 0
 
 
 def exponentials(masked, visible, top):

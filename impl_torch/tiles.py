@@ -87,9 +87,10 @@ def extend(state, masked, visible, v):
     In place, so that no tile needs new memory: `masked` becomes the numerators.
     """
     top = torch.maximum(state.top, row_top(masked))
-    shrink = torch.exp(state.top - shift(top))
-    numerators = shifted_exp(masked, shift(top))
-    total = state.total * shrink + row_sums(numerators)
+    shifted = shift(top)
+    shrink = torch.exp(state.top - shifted)
+    numerators = shifted_exp(masked, shifted)
+    total = torch.addcmul(row_sums(numerators), state.total, shrink)
     v = aligned(v)
     blended = product(numerators, v, reuse="blended")
     if not all_finite(blended):
@@ -97,10 +98,8 @@ def extend(state, masked, visible, v):
         seen = torch.ones_like(numerators) if visible is None else visible.expand(numerators.shape).to(v.dtype)
         reached = seen @ broken.to(v.dtype) > 0
         blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))
-    found = state.found | (top > -torch.inf)
-    if not all_finite(top):
-        found = found | (True if visible is None else visible.any(dim=-1, keepdim=True))
-    return Rows(top, total, found, state.acc.mul_(shrink).add_(blended))
+    found = torch.ones_like(state.found) if visible is None else state.found | visible.any(dim=-1, keepdim=True)
+    return Rows(top, total, found, torch.addcmul(blended, state.acc, shrink))
 
 
 def finish(state):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-import time
 from functools import lru_cache
 from queue import SimpleQueue
 
@@ -96,19 +95,26 @@ def buffer(name, like, shape):
     return buffers[name][:size].reshape(shape)
 
 
-def row_sums(x):
-    """The sum of each row of x (..., n, m) as (..., n, 1): a product with ones, which is faster than a sum."""
-    return (x @ ones(x.shape[-1], x.dtype))[..., None]
-
-
 def shifted_exp(x, shift):
     """exp(x - shift), written over x."""
     return np.exp(np.subtract(x, shift, out=x), out=x)
 
 
+def row_sums(x):
+    """The sum of each row of x (..., n, m) as (..., n, 1): a product with ones, which is faster than a sum."""
+    return (x @ ones(x.shape[-1], x.dtype))[..., None]
+
+
 def all_finite(x):
     """Whether every number of x is finite, told from the sum of their squares; False where that overflows."""
     return math.isfinite(np.vdot(x, x))
+
+
+def sum_to(x, shape):
+    """x summed over the axes along which an array of that shape was broadcast to it."""
+    x = x.sum(axis=tuple(range(x.ndim - len(shape))))
+    copied = tuple(i for i, size in enumerate(shape) if size == 1 and x.shape[i] != 1)
+    return np.asarray(x.sum(axis=copied, keepdims=True))  # a sum over every axis is no array
 
 
 def finite_part(x):
@@ -184,7 +190,6 @@ def for_each(work, jobs):
     asked = len(wanted)
     for _ in range(asked):
         CALLS.put(help_out)
-    time.sleep(0)  # so that they begin before the caller does
     until_none_is_left()
     with lock:
         begun = asked - len(wanted)

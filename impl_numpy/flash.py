@@ -6,12 +6,13 @@ rows. Its time is that of the visible tiles, and no T x S array is ever made.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
 
 from . import arguments, checks
-from .arrays import for_each, operand
+from .arrays import buffer, for_each, operand
 from .attention import default_scale, prepare
 from .masks import cut, split_mask, visibility
 from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, start, tile_size, tiles
@@ -33,7 +34,7 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default, with more keys
+    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (128, 512) by default, with more keys
     where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
@@ -81,7 +82,8 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     def work(job):
         heads, rows = job
         own_q, own_k, own_v, own_mask, own_bias, own_sinks = (None if x is None else x[heads] for x in views)
-        own_q = part(own_q, rows) * scale
+        own_q = part(own_q, rows)
+        own_q = np.multiply(own_q, scale, out=buffer("queries", q, own_q.shape))
 
         def tile_of(cols):
             bias_there = None if bias is None else cut(own_bias, rows, cols).astype(q.dtype, copy=False)
@@ -112,7 +114,8 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
                 good = np.isfinite(own_out)
         part(out[heads], rows)[...], part(lse[heads], rows)[..., 0] = own_out, own_lse
 
-    heads_of_a_job = max(1, LARGEST // max(1, min(tile[0], T) * min(tile[1], S)))
+    pairs, tiles_in_all = min(tile[0], T) * min(tile[1], S), math.prod(lead) * len(tiles(T, tile[0]))
+    heads_of_a_job = max(1, min(LARGEST // max(1, pairs), tiles_in_all // 8))  # numpy: some jobs for each thread
     heads = [(*i, slice(n.start, n.stop)) for i in np.ndindex(lead[:-1]) for n in tiles(lead[-1], heads_of_a_job)]
     for_each(work, [(some, rows) for rows in reversed(tiles(T, tile[0])) for some in heads])
     return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])

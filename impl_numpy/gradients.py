@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import operand, product
-from .attention import blend, compute_steps, default_scale, prepare
+from .arrays import for_each, operand, sum_to
+from .attention import default_scale, prepare
+from .flash import walk
+from .masks import cut, split_mask, visibility
+from .tiles import LARGEST, key_tiles, part, pull_back, tile_size, tiles
 
 
 class Gradients(NamedTuple):
@@ -53,7 +56,10 @@ def attention_vjp(
 
     A sink only makes the weights smaller: it has no value, so it adds nothing to sum_l P_il dP_il.
     Where an input was broadcast, its gradient is the sum over the copies.
-    Source: Dao et al. 2022, "FlashAttention", appendix B.2, equations for dV, dP, dS, dQ, dK.
+    numpy: no T x S array is held. Each tile computes its weights anew, P_ij = exp(biased_ij - lse_i), and
+    sum_l P_il dP_il = sum_l P_il d_out_i v_l = d_out_i out_i is known of a row before any of its tiles.
+    Source: Dao et al. 2022, "FlashAttention", appendix B.2, equations for dV, dP, dS, dQ, dK; Dao 2023,
+    "FlashAttention-2", algorithm 2.
     """
     shape = checks.attention(q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
     checks.output_gradient(d_out, v, shape)
@@ -61,31 +67,57 @@ def attention_vjp(
     return vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
 
 
-@np.errstate(all="ignore")
 def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
-    """The gradients of checked arguments."""
-    steps, visible = compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa)
-    wide_q, wide_k, wide_v, *_ = prepare(shape, q, k, v, bias, sinks, enable_gqa)
-    d_out = d_out.astype(wide_q.dtype)
-    groups = shape[-3] // k.shape[-3] if enable_gqa and k.shape[-3] else 1
+    """The gradients of checked arguments.
 
-    dv = blend(steps.weights.mT, d_out, visible.mT)
-    d_weights = np.where(visible, product(d_out, wide_v.mT), 0)
-    mean = (steps.weights * d_weights).sum(axis=-1, keepdims=True)
-    d_biased = np.where(visible, steps.weights * (d_weights - mean), 0).astype(wide_q.dtype)
-    slope = 1 if softcap is None else np.where(visible, 1 - (steps.capped / softcap) ** 2, 0)
-    d_scores = d_biased * default_scale(scale, q) * slope
-    dq = blend(d_scores, wide_k, visible)
-    dk = blend(d_scores.mT, wide_q, visible.mT)
+    numpy: a job is some heads, since all queries of a head add to its keys. What all heads add to, the gradient of a
+    bias, has one job alone: the order of a sum decides its last bits.
+    """
+    inputs, scale, (mask, rule) = (q, k, v), default_scale(scale, q), split_mask(mask, is_causal)
+    q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
+    (T, S), lead, tile, dtype = shape[-2:], shape[:-2] or (1,), tile_size(None, shape), q.dtype
+    d_out = d_out.astype(dtype, copy=False)
+    out, lse = walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks)
+    delta = (d_out * out).sum(axis=-1, keepdims=True)
+    arrays = (x if x.ndim > 2 else x[None] for x in (q, k, v, d_out, lse[..., None], delta))
+    q, k, v, d_out, lse, delta = arrays
+    pairs = [None if x is None else np.broadcast_to(x, (*lead, T, S)) for x in (mask, bias)]
+    dq, dk, dv = (np.zeros(x.shape, dtype) for x in (q, k, v))
+    dbias = None if bias is None else np.zeros((*[1] * (q.ndim - bias.ndim), *bias.shape), dtype)
 
-    def summed(gradient, x, groups=1):
-        """A gradient of the broadcast x, summed over the copies, in the shape and dtype of x (B1, B5)."""
-        if groups != 1:
-            *lead, _, T, D = gradient.shape
-            gradient = gradient.reshape(*lead, x.shape[-3], groups, T, D).sum(axis=-3)
-        gradient = gradient.sum(axis=tuple(range(gradient.ndim - x.ndim)))
-        copied = tuple(i for i, size in enumerate(x.shape) if size == 1 and gradient.shape[i] != 1)
-        return np.asarray(gradient.sum(axis=copied, keepdims=True), x.dtype)  # a sum over every axis is no array
+    def one_tile(heads, rows, cols):
+        own_mask, own_bias = (None if x is None else cut(x[heads], rows, cols) for x in pairs)
+        own_bias = None if bias is None else own_bias.astype(dtype, copy=False)
+        visible = visibility(own_mask, None, own_bias, rows, cols)
+        if rule is not None and not rule.covers(rows, cols):
+            visible = visible & np.broadcast_to(rule.tile(rows, cols), (*lead, len(rows), len(cols)))[heads]
+        own_q, own_out, own_lse, own_delta = (part(x[heads], rows) for x in (q, d_out, lse, delta))
+        own = own_q * scale, part(k[heads], cols), part(v[heads], cols), own_bias, softcap, visible
+        d_q, d_k, d_v, d_bias, _ = pull_back(*own, own_lse, own_out, own_delta)
+        for whole, at, d in ((dq, rows, d_q * scale), (dk, cols, d_k), (dv, cols, d_v)):
+            part(whole[heads], at)[...] += d
+        if bias is not None:
+            shared = tuple(at if n > 1 else slice(0, 1) for at, n in zip(heads, dbias.shape, strict=False))
+            piece = cut(dbias[shared], rows, cols)
+            piece += sum_to(d_bias, piece.shape)
 
-    dbias = None if bias is None else summed(d_biased, bias)
-    return Gradients(summed(dq, q), summed(dk, k, groups), summed(dv, v, groups), dbias)
+    @np.errstate(all="ignore")
+    def work(job):
+        for heads in job:
+            for rows in tiles(T, tile[0]):
+                for cols in key_tiles(rule, rows, S, tile[1]):
+                    one_tile(heads, rows, cols)
+
+    several = max(1, min(LARGEST // max(1, min(tile[0], T) * min(tile[1], S)), lead[-1] // 4))
+    ends = [[slice(some.start, some.stop)] for some in tiles(lead[-1], several)]
+    heads = [(*(slice(i, i + 1) for i in outer), *end) for outer in np.ndindex(lead[:-1]) for end in ends]
+    for_each(work, [[some] for some in heads] if bias is None else [heads])
+    groups = q.shape[-3] // inputs[1].shape[-3] if enable_gqa and inputs[1].shape[-3] else 1
+
+    def summed(d, x, groups=1):
+        if groups > 1:
+            d = d.reshape(*d.shape[:-3], x.shape[-3], groups, *d.shape[-2:]).sum(axis=-3)
+        return sum_to(d, x.shape).astype(x.dtype)
+
+    d_qkv = map(summed, (dq, dk, dv), inputs, (1, groups, groups))
+    return Gradients(*d_qkv, None if bias is None else summed(dbias, bias))

@@ -16,8 +16,10 @@ from .attention import blend, cap, scaled_scores
 from .masks import reach
 from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (256, 512)  # a tile of scores stays in the cache of its core
-LARGEST = 256 * 512
+BLOCK_SIZE = (128, 512)
+# numpy: pairs that one operation takes, of several heads together. Between operations a thread waits for Python's lock,
+# and is late when it gets it: that would cost more than scores that leave the cache of the core.
+LARGEST = 2**19
 
 
 class Rows(NamedTuple):
@@ -35,7 +37,8 @@ class Rows(NamedTuple):
 def tile_size(block_size, shape):
     """The queries and keys of a tile: where queries are few, the default takes more keys."""
     queries, keys = BLOCK_SIZE
-    return tuple(block_size or (queries, max(keys, LARGEST // max(1, min(queries, shape[-2])))))
+    rows = min(queries, shape[-2]) * (shape[-3] if len(shape) > 2 else 1)
+    return tuple(block_size or (queries, max(keys, LARGEST // max(1, 2 * rows))))
 
 
 def key_tiles(rule, rows, S, size):
@@ -45,7 +48,7 @@ def key_tiles(rule, rows, S, size):
     """
     if rule is None:
         return tiles(S, size)
-    keys, strip = reach(rule, rows, S), max(1, size // 4)
+    keys, strip = reach(rule, rows, S), min(size, max(len(rows), size // 16))
     strips = [keys[i : i + strip] for i in range(0, len(keys), strip)]
     alike = [(seen, list(some)) for seen, some in groupby(strips, lambda cols: rule.covers(rows, cols))]
     runs = [range(some[0].start, some[-1].stop) for seen, some in alike if seen is not False]
@@ -99,10 +102,10 @@ def extend(state, masked, visible, v):
         shrink = exponentials(state.top, state.found, top)
         total *= shrink
         acc *= shrink
-        masked -= shift(top)
     numerators = np.exp(masked, out=masked) if top is None else shifted_exp(masked, shift(top))
     total += row_sums(numerators)
-    acc += blend(numerators, v, visible)
+    blended = product(numerators, v, reuse="blended")
+    acc += blended if all_finite(blended) else blend(numerators, v, visible)
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
     return Rows(top, total, state.found | found, acc)
 
@@ -111,7 +114,7 @@ def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     top = np.zeros((), state.total.dtype) if state.top is None else state.top
     divisor, lse = close(top, state.total, state.found)
-    return state.acc / divisor, lse[..., 0]
+    return np.divide(state.acc, divisor, out=state.acc), lse[..., 0]
 
 
 def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):

@@ -156,27 +156,20 @@ def for_each(work, jobs):
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = next((int(n) for n in settings if n.isdecimal() and int(n) > 0), cpus)
     left, lock, errors, ended = iter(jobs), threading.Lock(), [], SimpleQueue()
-    wanted = ["helper"] * (min(threads, len(jobs)) - 1)
 
     def take():
         with lock:
             return next(left, None)
 
     def until_none_is_left():
-        try:
-            for job in iter(take, None):
-                work(job)
-        except BaseException as error:
-            errors.append(error)
+        for job in iter(take, None):
+            try:
+                if not errors:
+                    work(job)
+            except BaseException as error:
+                errors.append(error)
+            ended.put(job)
         vars(OWN).clear()
-
-    def help_out():
-        with lock:
-            if not wanted:
-                return
-            wanted.pop()
-        until_none_is_left()
-        ended.put(None)
 
     def wait_for_calls():
         while True:
@@ -184,21 +177,19 @@ def for_each(work, jobs):
 
     with LOCK:
         UNDER_WAY.append(UNDER_WAY[0] if UNDER_WAY else BLAS.limit(limits=1, user_api="blas"))
-        while len(HELPERS) < len(wanted):
-            HELPERS.append(threading.Thread(target=wait_for_calls, daemon=True))
-            HELPERS[-1].start()
-    asked = len(wanted)
-    for _ in range(asked):
-        CALLS.put(help_out)
-    until_none_is_left()
-    with lock:
-        begun = asked - len(wanted)
-        wanted.clear()
-    for _ in range(begun):
-        ended.get()
-    with LOCK:
-        limits = UNDER_WAY.pop()
-        if not UNDER_WAY:
-            limits.restore_original_limits()
+    try:
+        for i in range(min(threads, len(jobs)) - 1):
+            if i >= len(HELPERS):
+                HELPERS.append(threading.Thread(target=wait_for_calls, daemon=True))
+                HELPERS[-1].start()
+            CALLS.put(until_none_is_left)
+        until_none_is_left()
+        for _ in jobs:
+            ended.get()
+    finally:
+        with LOCK:
+            limits = UNDER_WAY.pop()
+            if not UNDER_WAY:
+                limits.restore_original_limits()
     if errors:
         raise errors[0]

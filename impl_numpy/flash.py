@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from . import arguments, checks
-from .arrays import buffer, for_each, operand
+from .arrays import for_each, operand
 from .attention import default_scale, prepare
 from .masks import cut, split_mask, visibility
 from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, start, tile_size, tiles
@@ -70,10 +70,11 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     which changes no digit.
     """
     T, S, lead = q.shape[-2], k.shape[-2], q.shape[:-2] or (1,)
-    out, lse = np.empty((*lead, T, v.shape[-1]), q.dtype), np.empty((*lead, T, 1), q.dtype)
-    power = 2.0 ** -(2 * S).bit_length()  # numpy: no sum of S values overflows that are as small as that
-    arrays = (q, T, q.shape[-1]), (k, S, q.shape[-1]), (v, S, v.shape[-1]), (mask, T, S), (bias, T, S), (sinks, 1, 1)
-    views = [None if x is None else np.broadcast_to(x, (*lead, *sizes)) for x, *sizes in arrays]
+    out, lse = np.empty((*lead, T, v.shape[-1]), q.dtype), np.empty((*lead, T), q.dtype)
+    of_one_head = [None if x is None else np.atleast_2d(x).shape[-2:] for x in (q, k, v, sinks)] + [(T, S), (T, S)]
+    operands = zip((q, k, v, sinks, mask, bias), of_one_head, strict=True)
+    views = [None if x is None else np.broadcast_to(x, (*lead, *sizes)) for x, sizes in operands]
+    power = 2.0 ** -(2 * S).bit_length()  # numpy: values that are this much smaller have a sum that does not overflow
     # Most heads ask for the same tiles.
     tiles_of = lru_cache(8)(lambda rows: key_tiles(rule, rows, S, tile[1]))
     of_rule = lru_cache(8)(lambda *tile: np.broadcast_to(rule.tile(*tile), (*lead, *map(len, tile))))
@@ -81,41 +82,36 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     @np.errstate(all="ignore")
     def work(job):
         heads, rows = job
-        own_q, own_k, own_v, own_mask, own_bias, own_sinks = (None if x is None else x[heads] for x in views)
-        own_q = part(own_q, rows)
-        own_q = np.multiply(own_q, scale, out=buffer("queries", q, own_q.shape))
+        own_q, own_k, own_v, own_sinks, own_mask, own_bias = (None if x is None else x[heads] for x in views)
+        own_q = part(own_q, rows) * scale
 
-        def tile_of(cols):
-            bias_there = None if bias is None else cut(own_bias, rows, cols).astype(q.dtype, copy=False)
-            hides = rule is not None and not rule.covers(rows, cols)
-            visible = None
-            if hides or mask is not None or bias is not None:
-                visible = visibility(own_mask, None, bias_there, rows, cols)
-            if hides:
-                visible = visible & of_rule(rows, cols)[heads]
-            return masked_scores(own_q, part(own_k, cols), visible, bias_there, softcap), visible
-
-        def seeing(state, power=1):
+        def seen(state, shrink=1):
             for cols in tiles_of(rows):
+                bias_there = None if bias is None else cut(own_bias, rows, cols).astype(q.dtype, copy=False)
+                visible, hides = None, rule is not None and not rule.covers(rows, cols)
+                if hides or mask is not None or bias is not None:
+                    visible = visibility(own_mask, None, bias_there, rows, cols)
+                    visible = visible & of_rule(rows, cols)[heads] if hides else visible
+                masked = masked_scores(own_q, part(own_k, cols), visible, bias_there, softcap)
                 values = part(own_v, cols)
-                state = extend(state, *tile_of(cols), values if power == 1 else values * power)
+                state = extend(state, masked, visible, values if shrink == 1 else values * shrink)
             return state
 
         begun = start(own_q, own_v, own_sinks)
-        sums = seeing(begun._replace(top=None, total=np.exp(begun.top)))
-        safe = np.logical_not(sums.found) | (2.0**-64 < sums.total) & (sums.total < 2.0**64)
+        sums = seen(begun._replace(top=None, total=np.exp(begun.top)))
         own_out, own_lse = finish(sums)
+        safe = np.logical_not(sums.found) | (2.0**-64 < sums.total) & (sums.total < 2.0**64)
         good = safe & np.isfinite(own_out)
-        for factor in (1, power):
+        for shrink in (1, power):
             if not good.all():
-                new_out, new_lse = finish(seeing(start(own_q, own_v, own_sinks), factor))
-                own_out = np.where(good, own_out, new_out / factor)
+                new_out, new_lse = finish(seen(start(own_q, own_v, own_sinks), shrink))
+                own_out = np.where(good, own_out, new_out / shrink)
                 own_lse = np.where(safe[..., 0], own_lse, new_lse)
                 good = np.isfinite(own_out)
-        part(out[heads], rows)[...], part(lse[heads], rows)[..., 0] = own_out, own_lse
+        part(out[heads], rows)[...], lse[heads][..., rows.start : rows.stop] = own_out, own_lse
 
-    pairs, tiles_in_all = min(tile[0], T) * min(tile[1], S), math.prod(lead) * len(tiles(T, tile[0]))
-    heads_of_a_job = max(1, min(LARGEST // max(1, pairs), tiles_in_all // 8))  # numpy: some jobs for each thread
-    heads = [(*i, slice(n.start, n.stop)) for i in np.ndindex(lead[:-1]) for n in tiles(lead[-1], heads_of_a_job)]
-    for_each(work, [(some, rows) for rows in reversed(tiles(T, tile[0])) for some in heads])
+    row_tiles, pairs = tiles(T, tile[0]), max(1, min(tile[0], T) * min(tile[1], S))
+    most = max(1, min(LARGEST // pairs, math.prod(lead) * len(row_tiles) // 8))  # numpy: some jobs for each thread
+    heads = [(*i, slice(n.start, n.stop)) for i in np.ndindex(lead[:-1]) for n in tiles(lead[-1], most)]
+    for_each(work, [(some, rows) for rows in reversed(row_tiles) for some in heads])
     return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])

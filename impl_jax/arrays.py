@@ -77,6 +77,21 @@ for times in (COLUMNS, ROWS):
     )
 
 
+def reuses():
+    """Whether a thread may write over what it made; in JAX no array ever changes."""
+    return False
+
+
+def buffer(name, like, shape):
+    """An array of that shape and of the dtype of `like`; in JAX memory has no names."""
+    return jnp.empty(shape, like.dtype)
+
+
+def shifted_exp(x, shift):
+    """exp(x - shift)."""
+    return jnp.exp(x - shift)
+
+
 def row_sums(x):
     """The sum of each row of x (..., n, m) as (..., n, 1)."""
     return x.sum(axis=-1, keepdims=True)
@@ -86,6 +101,13 @@ def all_finite(x):
     """Whether every number of x (..., n, m) is finite, told from the sums of its rows; False where one overflows."""
     # jax: by sums, which are fast; the maximum of a row may pass over a NaN on a CPU.
     return jnp.isfinite(row_sums(x)).all()
+
+
+def sum_to(x, shape):
+    """x summed over the axes along which an array of that shape was broadcast to it."""
+    lead = x.ndim - len(shape)
+    kept = [i for i, size in enumerate(shape, lead) if size == 1]
+    return x.sum(axis=(*range(lead), *kept), keepdims=True).reshape(shape)
 
 
 def finite_part(x):
@@ -119,9 +141,10 @@ def listed(array):
 def for_each(work, jobs, length):
     """work(job) for each job, one after the other: the rows (..., n, m) that they give, joined to `length` rows.
 
-    jobs: arrays whose first axis counts the jobs. The rows of the last may begin with some that were there before.
-    XLA has its own threads within each job.
+    jobs: tuples of integers. The rows of the last may begin with some that were there before. XLA has its own threads
+    within each job.
     """
+    jobs = [np.array(x, np.int32) for x in zip(*jobs, strict=True)]
     if len(jobs[0]) == 1:
         return work([jnp.asarray(x[0]) for x in jobs])
 

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.custom_derivatives import SymbolicZero
 
 from . import arguments, checks
 from .arrays import finite_part, for_each, operand
@@ -38,7 +37,7 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (1024, 512) by default, with more keys
+    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (512, 512) by default, with more keys
     where heads or queries are few. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
@@ -77,75 +76,53 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     jax: tiles have one size, so the last ones reach back; what they repeat is hidden. The derivative in forward mode
     is `pull_back` transposed, tile by tile, and what JAX makes of that in reverse mode is `pull_back` again.
     """
-    T, S = q.shape[-2], k.shape[-2]
-    t, s, dtype = min(tile[0], T), min(tile[1], S), q.dtype
+    (T, S), dtype = (q.shape[-2], k.shape[-2]), q.dtype
+    t, s = min(tile[0], T), min(tile[1], S)
     plan = [(x.start, [y.start for y in key_tiles(rule, x, S, tile[1])]) for x in tiles(T, tile[0])]
+    pairs = np.array([(row, col) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
     most = max((len(cols) for _, cols in plan), default=0)
 
-    def places(row, col):
-        return (jnp.minimum(row, T - t), t), (jnp.minimum(col, S - s), s)
-
-    def seen(row, col, mask, rule, own_bias):
-        rows, cols = (first + jnp.arange(size) for first, size in places(row, col))
-        if mask is None and rule is None and own_bias is None and T % t == S % s == 0:
-            return None
-        return visibility(mask, rule, own_bias, rows, cols) & (rows >= row)[:, None] & (cols >= col)
-
-    def cuts(row, col, q, k, v, bias):
-        rows, cols = places(row, col)
-        own = [None if x is None else part(x, positions) for x, positions in ((q, rows), (k, cols), (v, cols))]
-        rows, cols = (first + jnp.arange(size) for first, size in (rows, cols))
-        return *own, None if bias is None else cut(bias, rows, cols).astype(dtype)
+    def own(first, q, k, v, bias, mask=None, rule=None):
+        rows, cols = jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
+        bias = None if bias is None else cut(bias, rows, cols).astype(dtype)
+        if mask is None and rule is None and bias is None and T % t == S % s == 0:
+            visible = None
+        else:
+            visible = visibility(mask, rule, bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
+        return rows, visible, (part(q, rows), part(k, cols), part(v, cols), bias)
 
     @jax.custom_jvp
     def rows_of(q, k, v, mask, rule, bias, softcap, sinks):
         def of_queries(job):
-            row, count, cols = job
-
             def one_more(i, state):
-                own_q, own_k, own_v, own_bias = cuts(row, cols[i], q, k, v, bias)
-                visible = seen(row, cols[i], mask, rule, own_bias)
-                return extend(state, masked_scores(own_q, own_k, visible, own_bias, softcap), visible, own_v)
+                _, visible, (q_, k_, v_, bias_) = own((job[0], job[2][i]), q, k, v, bias, mask, rule)
+                return extend(state, masked_scores(q_, k_, visible, bias_, softcap), visible, v_)
 
             state = start(q[..., :t, :], v, sinks)
-            return finish(one_more(0, state) if most == 1 else lax.fori_loop(0, count, one_more, state))
+            return finish(one_more(0, state) if most == 1 else lax.fori_loop(0, job[1], one_more, state))
 
-        if most == 0:
-            return finish(start(q, v, sinks))
         jobs = [(row, len(cols), cols + [0] * (most - len(cols))) for row, cols in plan]
-        return for_each(of_queries, [np.array(x, np.int32) for x in zip(*jobs, strict=True)], T)
+        return for_each(of_queries, jobs, T) if most else finish(start(q, v, sinks))
 
+    @rows_of.defjvp
     def derivative(primals, tangents):
-        q, k, v, mask, rule, bias, softcap, sinks = primals
-        out, lse = rows_of(*primals)
-        dq, dk, dv, _, _, dbias, dsoftcap, dsinks = (None if isinstance(x, SymbolicZero) else x for x in tangents)
+        (q, k, v, mask, rule, bias, softcap, sinks), (out, lse) = primals, rows_of(*primals)
+        dq, dk, dv, _, _, dbias, dsoftcap, dsinks = tangents
 
         @partial(jax.checkpoint, prevent_cse=False)
         def one_more(sums, first):
-            rows, _ = places(*first)
-            own_q, own_k, own_v, own_bias = cuts(*first, q, k, v, bias)
-            given = (*cuts(*first, dq, dk, dv, dbias), dsoftcap)
-            visible, own_lse = seen(*first, mask, rule, own_bias), part(lse, rows)
-
-            def back(d_out, delta):
-                gradients = pull_back(own_q, own_k, own_v, own_bias, softcap, visible, own_lse, d_out, delta)
-                return [x for x, d in zip(gradients, given, strict=True) if d is not None]
-
-            pushed = jax.linear_transpose(back, part(out, rows), own_lse)([d for d in given if d is not None])
+            rows, visible, given = own(first, q, k, v, bias, mask, rule)
+            like = part(out, rows), part(lse, rows)
+            push = jax.linear_transpose(lambda *x: pull_back(*given, softcap, visible, like[1], *x), *like)
+            pushed = push((*own(first, dq, dk, dv, dbias)[2], dsoftcap))
             return [put(x, part(x, rows) + y, rows[0]) for x, y in zip(sums, pushed, strict=True)], None
 
-        pairs = np.array([(row, col) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
-        alive = jnp.isfinite(lse)
-        finite = jnp.where(jnp.isfinite(out) & alive, out, 0)
-        sums = [jnp.zeros_like(out), jnp.zeros_like(lse)]
-        if dsinks is not None:
-            sums[1] -= jnp.where(alive, jnp.exp(sinks - jnp.where(alive, lse, 0)), 0) * dsinks
-        if not all(d is None for d in (dq, dk, dv, dbias, dsoftcap)) and len(pairs):
-            sums, _ = lax.scan(one_more, sums, pairs)
-        d_out = jnp.where(jnp.isfinite(out) & alive, sums[0] + finite * sums[1], 0)
-        return (out, lse), (d_out, jnp.where(alive, -sums[1], 0))
+        alive = jnp.isfinite(lse), jnp.isfinite(out) & jnp.isfinite(lse)
+        of_sinks = 0 if sinks is None else jnp.where(alive[0], jnp.exp(sinks - jnp.where(alive[0], lse, 0)), 0) * dsinks
+        of_out, of_total = lax.scan(one_more, [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks], pairs)[0]
+        d_out = jnp.where(alive[1], of_out + jnp.where(alive[1], out, 0) * of_total, 0)
+        return (out, lse), (d_out, jnp.where(alive[0], -of_total, 0))
 
-    rows_of.defjvp(derivative, symbolic_zeros=True)
     q = jnp.where(jnp.isfinite(q), finite_part(q)[0] * scale, jnp.nan)
     out, lse = rows_of(q, k, v, mask, rule, bias, softcap, sinks)
     return out, lse[..., 0]

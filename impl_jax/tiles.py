@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .arrays import all_finite, finite_part, guard, product, row_sums
+from .arrays import all_finite, finite_part, guard, product, row_sums, shifted_exp
 from .attention import SMALL, blend, cap
 from .masks import reach
 from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (1024, 512)
-LARGEST = 2**22  # scores of all heads at a time: XLA has its threads within one operation, which has to be large
+BLOCK_SIZE = (512, 512)
+LARGEST = 2**21  # scores of all heads at a time: XLA has its threads within one product, which has to be large
 PART = 2.0**-24  # of the output is summed up: up to 2**23 values near the largest number do not overflow
 
 
@@ -37,8 +37,9 @@ def tile_size(block_size, shape):
     """The queries and keys of a tile: where queries are few, the default takes more keys."""
     queries, keys = BLOCK_SIZE
     heads = max(1, math.prod(shape[:-2]))
-    queries = max(1, min(queries, shape[-2], LARGEST // (heads * keys)))
-    return tuple(block_size or (queries, max(keys, LARGEST // (heads * queries))))
+    # jax: the memory of a tile is new in each call, which costs time as well: short sequences have smaller tiles.
+    queries = max(1, min(shape[-2], max(queries // 2, min(queries, shape[-2] // 4)), LARGEST // (heads * keys)))
+    return tuple(block_size or (queries, max(keys, 0 if shape[-2] > queries else LARGEST // (heads * queries))))
 
 
 def key_tiles(rule, rows, S, size):
@@ -57,8 +58,9 @@ def tiles(length, size):
 
 def part(x, positions):
     """The tile of x (..., n, D) that stands at a range of positions."""
-    first, size = positions  # jax: a pair, since a range cannot be traced
-    return x if size == x.shape[-2] else lax.dynamic_slice_in_dim(x, first, size, axis=-2)
+    if len(positions) == x.shape[-2]:
+        return x
+    return lax.dynamic_slice_in_dim(x, positions[0], len(positions), axis=-2)
 
 
 def masked_scores(q, k, visible, bias, softcap):
@@ -95,10 +97,10 @@ def start(q, v, sinks):
 def extend(state, masked, visible, v):
     """The rows after one more tile of keys: what was summed so far is rescaled to the new maximum."""
     top = jnp.maximum(state.top, row_top(masked))
-    shrink = jnp.exp(state.top - shift(top))
+    shrink = shifted_exp(state.top, shift(top))
     # jax: XLA may compute `masked` anew here, with another rounding: nothing may exceed the top. NaN stays. What comes
     # after the exponential would be computed for each of its uses, so that nothing does.
-    numerators = jnp.exp(jnp.where(masked > top, top, masked) - shift(top))
+    numerators = shifted_exp(jnp.where(masked > top, top, masked), shift(top))
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
 
     def careful():

@@ -83,20 +83,27 @@ def product(a, b, reuse=None):
     """a @ b, in float32 for float32 whatever is allowed elsewhere: TF32, bfloat16 or autocast (A3).
 
     The settings are read here, for the gradient too; within torch.compile when the graph is made. With `reuse`, a
-    name, a thread of `for_each` writes the product into a buffer, until the next one of that name: new memory for
-    each tile would cost more than half as much time as the product itself.
+    name, a thread of `for_each` writes the product over the last one of that name and shape: new memory for each tile
+    would cost more than half as much time as the product itself.
     """
-    out = buffer(reuse, a, b) if reuse is not None and reuses() else None
-    if out is not None:
-        return torch.bmm(a, b, out=out)
+    buffers = getattr(OWN, "buffers", None) if reuse is not None and not torch.compiler.is_compiling() else None
+    key = reuse, a.shape, b.shape, a.dtype
+    if buffers is not None and key in buffers:
+        return torch.bmm(a, b, out=buffers[key])
     kind = a.device.type
-    if is_autocast(kind):
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         with torch.autocast(kind, enabled=False):
             return product(a, b)
     if a.dtype == torch.float32 and float32_is_loose():
         return product(a.double(), b.double()).float()
     if kind != "cpu" or a.ndim == 2:
         return a @ b
+    shape = (*a.shape[:-1], b.shape[-1])
+    if reuse is not None and all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
+        if buffers is None:
+            return a @ b
+        buffers[key] = a.new_empty(shape)
+        return torch.bmm(a, b, out=buffers[key])
 
     def padded(x):
         """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
@@ -109,37 +116,17 @@ def product(a, b, reuse=None):
     return (padded(a) @ padded(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
 
 
-def reuses():
-    """Whether this thread works in `for_each`, and so may write over what it has made before."""
-    return not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
+def finite_twin(x):
+    """What of `x` is finite, in memory that lies as that of `x` does, and the boolean array that tells what is not.
 
-
-def buffer(name, a, b):
-    """The memory of this thread for a product of this name; None where `product` has to take care of something."""
-    key = name, a.shape, b.shape, a.dtype
-    if key not in OWN.buffers:
-        shape = (*a.shape[:-1], b.shape[-1])
-        whole = all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape))
-        exact = not is_autocast("cpu") and (a.dtype == torch.float64 or not float32_is_loose())
-        OWN.buffers[key] = a.new_empty(shape) if whole and exact else None
-    return OWN.buffers[key]
-
-
-def is_autocast(kind):
-    """Whether torch would round the operands of a product on this kind of device now."""
-    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-
-
-def aligned(x):
-    """`x` where a thread of `for_each` can tell nothing from a copy of it: without gaps, from a multiple of 64 bytes.
-
-    MKL rounds otherwise elsewhere, and what stands in for a NaN is such a copy (E2).
+    MKL rounds otherwise where a matrix begins elsewhere, and what was hidden would tell on the last bit (E2).
     """
-    return (
-        x
-        if not reuses() or (x.is_contiguous() and x.data_ptr() % 64 == 0)
-        else x.clone(memory_format=torch.contiguous_format)
-    )
+    finite, broken = finite_part(x)
+    if is_traced(x):
+        return finite, broken
+    room = x.new_empty(1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)) + 64)
+    begin = (x.data_ptr() - room.data_ptr()) % 64 // x.element_size()
+    return room.as_strided(x.shape, x.stride(), begin).copy_(finite), broken
 
 
 def shifted_exp(x, shift):

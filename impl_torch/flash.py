@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree
 
 from . import arguments, checks
-from .arrays import aligned, all_finite, finite_part, for_each, is_array, is_traced, operand, row_sums
+from .arrays import all_finite, finite_twin, for_each, is_array, is_traced, operand, row_sums
 from .attention import default_scale, prepare
 from .masks import split_mask, visibility
 from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
@@ -85,18 +85,19 @@ class Walk(torch.autograd.Function):
     @staticmethod
     def forward(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
         """The output and the lse. A job is one query tile of one head, or of several heads where tiles are small."""
-        shared = Walk.can_be_shared(q, k, v, mask, rule, bias, softcap, sinks)
-        q = q if shared else q + Walk.zero(q, k, v, mask, rule, bias, softcap, sinks)
         lead, T, S = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2]
+        seen = Walk.can_be_seen(q, k, v, mask, rule, bias, softcap, sinks)
+        q = q if seen else q + Walk.zero(q, k, v, mask, rule, bias, softcap, sinks)
+        shared = seen and T * S > LARGEST  # the threads of torch itself do the rest faster
         out, lse = q.new_empty(*lead, T, v.shape[-1]), q.new_empty(*lead, T, 1)
         tile_of = Walk.tiles_of(shared, q, k, mask, rule, bias)
         wide_q, wide_k, wide_v = (x.expand(*lead, *x.shape[-2:]) for x in (q, k, v))
         wide_sinks = None if sinks is None else sinks.expand(*lead, 1, 1)
         small = 0.5 ** (2 * S).bit_length()
 
-        def work(job, shrink=1 if shared else small):
+        def work(job, shrink=1 if seen else small):
             heads, rows = job
-            own_q, own_k, own_v = part(wide_q[heads], rows) * scale, wide_k[heads], wide_v[heads]
+            own_q, own_k, own_v = part(wide_q[heads], rows) * scale, wide_k[heads], Walk.apart(wide_v[heads])
             state = start(own_q, own_v, None if sinks is None else wide_sinks[heads])
             for cols in key_tiles(rule, rows, S, tile[1]):
                 visible, own_bias = tile_of(heads, rows, cols)
@@ -131,10 +132,10 @@ class Walk(torch.autograd.Function):
         tile, q, k, v, mask, rule, bias, scale, softcap, sinks, out, lse = _pytree.tree_unflatten(leaves, ctx.tree)
         needs_bias, _, needs_softcap, needs_sinks = ctx.needs_input_grad[6:]
         operands = k, v, mask, rule, bias, softcap, sinks, d_out, d_lse
-        together = needs_bias or needs_softcap or torch.is_grad_enabled()  # all heads may add to one bias
-        shared = not together and Walk.can_be_shared(q, *operands)
-        q = q if shared else q + Walk.zero(q, *operands)
         lead, T, S = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2]
+        seen = Walk.can_be_seen(q, *operands) and not torch.is_grad_enabled()
+        q = q if seen else q + Walk.zero(q, *operands)
+        shared = seen and T * S > LARGEST and not (needs_bias or needs_softcap)  # all heads may add to one bias
         tile_of = Walk.tiles_of(shared, q, k, mask, rule, bias)
         d_qkv = [q.new_empty(*lead, *x.shape[-2:]) for x in (q, k, v)]
         d_bias, d_softcap = q.new_zeros(bias.shape) if needs_bias else None, q.new_zeros(()) if needs_softcap else None
@@ -142,10 +143,10 @@ class Walk(torch.autograd.Function):
         of_rows = [x.expand(*lead, *x.shape[-2:]) for x in (out, lse[..., None], d_out, d_lse[..., None])]
 
         def work(heads):
-            own_k, own_v = Walk.finite(wide_k[heads]), Walk.finite(wide_v[heads])
+            all_q, own_k, own_v = (Walk.finite(Walk.apart(x[heads])) for x in (wide_q, wide_k, wide_v))
             own_d_q, own_d_k, own_d_v = (x[heads].zero_() for x in d_qkv)
             for rows in tiles(T, tile[0]):
-                own_q = Walk.finite(part(wide_q[heads], rows)) * scale
+                own_q = part(all_q, rows) * scale
                 own_rows = Walk.rows(*(part(x[heads], rows) for x in of_rows))
                 for cols in key_tiles(rule, rows, S, tile[1]):
                     visible, own_bias = tile_of(heads, rows, cols)
@@ -166,6 +167,11 @@ class Walk(torch.autograd.Function):
         return None, d_q, d_k, d_v, None, None, d_bias, None, d_softcap, d_sinks
 
     @staticmethod
+    def apart(x):
+        """`x`, copied where its heads are one and the same memory."""
+        return x if all(n == 1 or step for n, step in zip(x.shape, x.stride(), strict=True)) else x.contiguous()
+
+    @staticmethod
     def rows(out, lse, d_out, d_lse):
         """What `pull_back` takes of some rows: lse, d_out, delta."""
         alive = lse.isfinite()
@@ -183,8 +189,7 @@ class Walk(torch.autograd.Function):
     @staticmethod
     def finite(x):
         """What of `x` is finite: what is not is hidden, or seen by rows that are lost and take no part."""
-        x = aligned(x)
-        return x if all_finite(x) else finite_part(x)[0]
+        return x if all_finite(x) else finite_twin(x)[0]
 
     @staticmethod
     def piece(x, rows, cols):
@@ -233,8 +238,8 @@ class Walk(torch.autograd.Function):
             work(job)
 
     @staticmethod
-    def can_be_shared(*operands):
-        """Whether the values of the operands can be seen and lie where the threads work."""
+    def can_be_seen(*operands):
+        """Whether the values of the operands can be seen, and threads can work on them."""
         arrays = [x for x in _pytree.tree_leaves(operands) if is_array(x)]
         return all(x.device.type == "cpu" and not is_traced(x) for x in arrays)
 

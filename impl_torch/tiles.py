@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .arrays import aligned, all_finite, finite_part, product, row_sums, shifted_exp
+from .arrays import all_finite, finite_twin, product, row_sums, shifted_exp
 from .attention import cap
 from .masks import reach
 from .softmax import close, row_top, shift
 
-BLOCK_SIZE = (256, 1024)  # torch: more keys than the cache asks for, since each call of it takes some microseconds
+BLOCK_SIZE = (512, 1024)  # torch: more keys than the cache asks for, since each call of it takes some microseconds
 LARGEST = 256 * 512
 
 
@@ -91,10 +91,9 @@ def extend(state, masked, visible, v):
     shrink = torch.exp(state.top - shifted)
     numerators = shifted_exp(masked, shifted)
     total = torch.addcmul(row_sums(numerators), state.total, shrink)
-    v = aligned(v)
     blended = product(numerators, v, reuse="blended")
     if not all_finite(blended):
-        finite, broken = finite_part(v)
+        finite, broken = finite_twin(v)
         seen = torch.ones_like(numerators) if visible is None else visible.expand(numerators.shape).to(v.dtype)
         reached = seen @ broken.to(v.dtype) > 0
         blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))

@@ -101,7 +101,9 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
         sums = seen(begun._replace(top=None, total=np.exp(begun.top)))
         own_out, own_lse = finish(sums)
         safe = np.logical_not(sums.found) | (2.0**-64 < sums.total) & (sums.total < 2.0**64)
-        good = safe & np.isfinite(own_out)
+        small = sums.found & (sums.total < 1)  # where the numerators are small, a product with a tiny value may be lost
+        least = np.where(small, 2.0**-60, -1)
+        good = safe & (least < np.abs(own_out)) & (np.abs(own_out) < np.inf)
         for shrink in (1, power):
             if not good.all():
                 new_out, new_lse = finish(seen(start(own_q, own_v, own_sinks), shrink))

@@ -88,8 +88,10 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
     def one_tile(heads, rows, cols):
         own_mask, own_bias = (None if x is None else cut(x[heads], rows, cols) for x in pairs)
         own_bias = None if bias is None else own_bias.astype(dtype, copy=False)
-        visible = visibility(own_mask, None, own_bias, rows, cols)
-        if rule is not None and not rule.covers(rows, cols):
+        visible, hides = None, rule is not None and not rule.covers(rows, cols)
+        if hides or mask is not None or bias is not None:
+            visible = visibility(own_mask, None, own_bias, rows, cols)
+        if hides:
             visible = visible & np.broadcast_to(rule.tile(rows, cols), (*lead, len(rows), len(cols)))[heads]
         own_q, own_out, own_lse, own_delta = (part(x[heads], rows) for x in (q, d_out, lse, delta))
         own = own_q * scale, part(k[heads], cols), part(v[heads], cols), own_bias, softcap, visible

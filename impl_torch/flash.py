@@ -107,7 +107,8 @@ class Walk(torch.autograd.Function):
             own_out, own_lse = finish(state)
             if shrink == 1 and not all_finite(own_out):  # the sum of the largest values is beyond them, their mean not
                 return work(job, small)
-            part(out[heads], rows)[...], part(lse[heads], rows)[...] = own_out / shrink, own_lse[..., None]
+            part(out[heads], rows)[...] = own_out if shrink == 1 else own_out / shrink
+            part(lse[heads], rows)[...] = own_lse[..., None]
 
         each = LARGEST // max(1, min(tile[0], T) * min(tile[1], S))
         jobs = [(heads, rows) for rows in reversed(tiles(T, tile[0])) for heads in Walk.heads(lead, each, shared)]

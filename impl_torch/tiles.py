@@ -98,13 +98,13 @@ def extend(state, masked, visible, v):
         reached = seen @ broken.to(v.dtype) > 0
         blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))
     found = torch.ones_like(state.found) if visible is None else state.found | visible.any(dim=-1, keepdim=True)
-    return Rows(top, total, found, torch.addcmul(blended, state.acc, shrink))
+    return Rows(top, total, found, state.acc.mul_(shrink).add_(blended))
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
-    return state.acc / divisor, lse[..., 0]
+    return state.acc.div_(divisor), lse[..., 0]
 
 
 def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):

@@ -5,6 +5,8 @@ It is derived by hand.
 
 from __future__ import annotations
 
+import itertools
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,11 +81,12 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
     d_out = d_out.astype(dtype, copy=False)
     out, lse = walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks)
     delta = (d_out * out).sum(axis=-1, keepdims=True)
-    arrays = (x if x.ndim > 2 else x[None] for x in (q, k, v, d_out, lse[..., None], delta))
-    q, k, v, d_out, lse, delta = arrays
+    q, k, v, d_out, lse, delta = (x.reshape(*lead, *x.shape[-2:]) for x in (q, k, v, d_out, lse[..., None], delta))
     pairs = [None if x is None else np.broadcast_to(x, (*lead, T, S)) for x in (mask, bias)]
     dq, dk, dv = (np.zeros(x.shape, dtype) for x in (q, k, v))
     dbias = None if bias is None else np.zeros((*[1] * (q.ndim - bias.ndim), *bias.shape), dtype)
+
+    of_rule = lru_cache(8)(lambda *tile: np.broadcast_to(rule.tile(*tile), (*lead, *map(len, tile))))
 
     def one_tile(heads, rows, cols):
         own_mask, own_bias = (None if x is None else cut(x[heads], rows, cols) for x in pairs)
@@ -91,11 +94,10 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
         visible, hides = None, rule is not None and not rule.covers(rows, cols)
         if hides or mask is not None or bias is not None:
             visible = visibility(own_mask, None, own_bias, rows, cols)
-        if hides:
-            visible = visible & np.broadcast_to(rule.tile(rows, cols), (*lead, len(rows), len(cols)))[heads]
-        own_q, own_out, own_lse, own_delta = (part(x[heads], rows) for x in (q, d_out, lse, delta))
-        own = own_q * scale, part(k[heads], cols), part(v[heads], cols), own_bias, softcap, visible
-        d_q, d_k, d_v, d_bias, _ = pull_back(*own, own_lse, own_out, own_delta)
+            visible = visible & of_rule(rows, cols)[heads] if hides else visible
+        own_q, *of_rows = (part(x[heads], rows) for x in (q, lse, d_out, delta))
+        own_k, own_v = (part(x[heads], cols) for x in (k, v))
+        d_q, d_k, d_v, d_bias, _ = pull_back(own_q * scale, own_k, own_v, own_bias, softcap, visible, *of_rows)
         for whole, at, d in ((dq, rows, d_q * scale), (dk, cols, d_k), (dv, cols, d_v)):
             part(whole[heads], at)[...] += d
         if bias is not None:
@@ -105,14 +107,13 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
 
     @np.errstate(all="ignore")
     def work(job):
-        for heads in job:
-            for rows in tiles(T, tile[0]):
-                for cols in key_tiles(rule, rows, S, tile[1]):
-                    one_tile(heads, rows, cols)
+        for heads, rows in itertools.product(job, tiles(T, tile[0])):
+            for cols in key_tiles(rule, rows, S, tile[1]):
+                one_tile(heads, rows, cols)
 
-    several = max(1, min(LARGEST // max(1, min(tile[0], T) * min(tile[1], S)), lead[-1] // 4))
-    ends = [[slice(some.start, some.stop)] for some in tiles(lead[-1], several)]
-    heads = [(*(slice(i, i + 1) for i in outer), *end) for outer in np.ndindex(lead[:-1]) for end in ends]
+    most = max(1, min(LARGEST // max(1, min(tile[0], T) * min(tile[1], S)), lead[-1] // 4))
+    outer = itertools.product(*(tiles(n, 1) for n in lead[:-1]), tiles(lead[-1], most))
+    heads = [tuple(slice(some.start, some.stop) for some in axes) for axes in outer]
     for_each(work, [[some] for some in heads] if bias is None else [heads])
     groups = q.shape[-3] // inputs[1].shape[-3] if enable_gqa and inputs[1].shape[-3] else 1
 

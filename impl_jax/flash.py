@@ -76,20 +76,19 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     jax: tiles have one size, so the last ones reach back; what they repeat is hidden. The derivative in forward mode
     is `pull_back` transposed, tile by tile, and what JAX makes of that in reverse mode is `pull_back` again.
     """
-    (T, S), dtype = (q.shape[-2], k.shape[-2]), q.dtype
+    T, S = q.shape[-2], k.shape[-2]
     t, s = min(tile[0], T), min(tile[1], S)
     plan = [(x.start, [y.start for y in key_tiles(rule, x, S, tile[1])]) for x in tiles(T, tile[0])]
     pairs = np.array([(row, col) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
     most = max((len(cols) for _, cols in plan), default=0)
+    jobs = [(row, len(cols), cols + [0] * (most - len(cols))) for row, cols in plan]
 
     def own(first, q, k, v, bias, mask=None, rule=None):
         rows, cols = jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
-        bias = None if bias is None else cut(bias, rows, cols).astype(dtype)
-        if mask is None and rule is None and bias is None and T % t == S % s == 0:
-            visible = None
-        else:
-            visible = visibility(mask, rule, bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
-        return rows, visible, (part(q, rows), part(k, cols), part(v, cols), bias)
+        bias = None if bias is None else cut(bias, rows, cols).astype(q.dtype)
+        bare = mask is None and rule is None and bias is None and T % max(1, t) == S % max(1, s) == 0
+        visible = visibility(mask, rule, bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
+        return rows, None if bare else visible, (part(q, rows), part(k, cols), part(v, cols), bias)
 
     @jax.custom_jvp
     def rows_of(q, k, v, mask, rule, bias, softcap, sinks):
@@ -101,7 +100,6 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
             state = start(q[..., :t, :], v, sinks)
             return finish(one_more(0, state) if most == 1 else lax.fori_loop(0, job[1], one_more, state))
 
-        jobs = [(row, len(cols), cols + [0] * (most - len(cols))) for row, cols in plan]
         return for_each(of_queries, jobs, T) if most else finish(start(q, v, sinks))
 
     @rows_of.defjvp
@@ -114,14 +112,14 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
             rows, visible, given = own(first, q, k, v, bias, mask, rule)
             like = part(out, rows), part(lse, rows)
             push = jax.linear_transpose(lambda *x: pull_back(*given, softcap, visible, like[1], *x), *like)
-            pushed = push((*own(first, dq, dk, dv, dbias)[2], dsoftcap))
-            return [put(x, part(x, rows) + y, rows[0]) for x, y in zip(sums, pushed, strict=True)], None
+            new = push((*own(first, dq, dk, dv, dbias)[2], dsoftcap))
+            return [put(x, part(x, rows) + y, rows[0]) for x, y in zip(sums, new, strict=True)], None
 
-        alive = jnp.isfinite(lse), jnp.isfinite(out) & jnp.isfinite(lse)
-        of_sinks = 0 if sinks is None else jnp.where(alive[0], jnp.exp(sinks - jnp.where(alive[0], lse, 0)), 0) * dsinks
-        of_out, of_total = lax.scan(one_more, [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks], pairs)[0]
-        d_out = jnp.where(alive[1], of_out + jnp.where(alive[1], out, 0) * of_total, 0)
-        return (out, lse), (d_out, jnp.where(alive[0], -of_total, 0))
+        alive, whole = jnp.isfinite(lse), jnp.isfinite(out) & jnp.isfinite(lse)
+        of_sinks = 0 if sinks is None else jnp.where(alive, jnp.exp(sinks - jnp.where(alive, lse, 0)), 0) * dsinks
+        d_acc, d_delta = lax.scan(one_more, [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks], pairs)[0]
+        d_out = d_acc + jnp.where(whole, out, 0) * d_delta
+        return (out, lse), (jnp.where(whole, d_out, 0), jnp.where(alive, -d_delta, 0))
 
     q = jnp.where(jnp.isfinite(q), finite_part(q)[0] * scale, jnp.nan)
     out, lse = rows_of(q, k, v, mask, rule, bias, softcap, sinks)

@@ -37,8 +37,9 @@ def tile_size(block_size, shape):
     """The queries and keys of a tile: where queries are few, the default takes more keys."""
     queries, keys = BLOCK_SIZE
     heads = max(1, math.prod(shape[:-2]))
+    pairs = heads * max(1, min(keys, shape[-1]))  # of one query
     # jax: the memory of a tile is new in each call, which costs time as well: short sequences have smaller tiles.
-    queries = max(1, min(shape[-2], max(queries // 2, min(queries, shape[-2] // 4)), LARGEST // (heads * keys)))
+    queries = max(1, min(shape[-2], max(queries // 2, min(queries, shape[-2] // 4)), LARGEST // pairs))
     return tuple(block_size or (queries, max(keys, 0 if shape[-2] > queries else LARGEST // (heads * queries))))
 
 
@@ -130,9 +131,9 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     """
     alive = jnp.isfinite(lse) if visible is None else jnp.isfinite(lse) & visible
     masked, pull = jax.vjp(lambda *tile: masked_scores(*tile[:2], visible, *tile[2:]), q, k, bias, softcap)
-    # jax: the exponentials take what they subtract as a constant; the last factor is 1, and has its derivative.
-    lse = jnp.where(jnp.isfinite(lse), lse, 0)
-    weights = exponentials(masked, alive, lse) * jnp.exp(lax.stop_gradient(lse) - lse)
+    # jax: no score exceeds the lse, except by its rounding; the derivative does not notice.
+    limit = lax.stop_gradient(lse) + (masked - lax.stop_gradient(masked))
+    weights = jnp.exp(jnp.where(alive, jnp.where(masked <= lse, masked, limit) - lse, -jnp.inf))
     times = partial(jnp.einsum, precision=lax.Precision.HIGHEST)
     d_weights = times("...tv,...sv->...ts", d_out, finite_part(v)[0])
     d_q, d_k, d_bias, d_softcap = pull(jnp.where(alive, weights * (d_weights - delta), 0))

@@ -86,7 +86,7 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     def own(first, q, k, v, bias, mask=None, rule=None):
         rows, cols = jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
         bias = None if bias is None else cut(bias, rows, cols).astype(q.dtype)
-        bare = mask is None and rule is None and bias is None and T % max(1, t) == S % max(1, s) == 0
+        bare = mask is None and rule is None and bias is None and T % t == S % s == 0
         visible = visibility(mask, rule, bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
         return rows, None if bare else visible, (part(q, rows), part(k, cols), part(v, cols), bias)
 
@@ -117,7 +117,8 @@ def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
 
         alive, whole = jnp.isfinite(lse), jnp.isfinite(out) & jnp.isfinite(lse)
         of_sinks = 0 if sinks is None else jnp.where(alive, jnp.exp(sinks - jnp.where(alive, lse, 0)), 0) * dsinks
-        d_acc, d_delta = lax.scan(one_more, [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks], pairs)[0]
+        sums = [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks]
+        d_acc, d_delta = lax.scan(one_more, sums, pairs)[0] if most else sums
         d_out = d_acc + jnp.where(whole, out, 0) * d_delta
         return (out, lse), (jnp.where(whole, d_out, 0), jnp.where(alive, -d_delta, 0))
 

@@ -86,10 +86,6 @@ def product(a, b, reuse=None):
     name, a thread of `for_each` writes the product over the last one of that name and shape: new memory for each tile
     would cost more than half as much time as the product itself.
     """
-    buffers = getattr(OWN, "buffers", None) if reuse is not None and not torch.compiler.is_compiling() else None
-    key = reuse, a.shape, b.shape, a.dtype
-    if buffers is not None and key in buffers:
-        return torch.bmm(a, b, out=buffers[key])
     kind = a.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         with torch.autocast(kind, enabled=False):
@@ -100,10 +96,7 @@ def product(a, b, reuse=None):
         return a @ b
     shape = (*a.shape[:-1], b.shape[-1])
     if reuse is not None and all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
-        if buffers is None:
-            return a @ b
-        buffers[key] = a.new_empty(shape)
-        return torch.bmm(a, b, out=buffers[key])
+        return torch.bmm(a, b, out=buffer(reuse, a, shape)) if reuses() else a @ b
 
     def padded(x):
         """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
@@ -116,17 +109,17 @@ def product(a, b, reuse=None):
     return (padded(a) @ padded(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
 
 
-def finite_twin(x):
-    """What of `x` is finite, in memory that lies as that of `x` does, and the boolean array that tells what is not.
+def reuses():
+    """Whether this thread works in `for_each`, and so may write over what it has made before."""
+    return not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
 
-    MKL rounds otherwise where a matrix begins elsewhere, and what was hidden would tell on the last bit (E2).
-    """
-    finite, broken = finite_part(x)
-    if is_traced(x):
-        return finite, broken
-    room = x.new_empty(1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)) + 64)
-    begin = (x.data_ptr() - room.data_ptr()) % 64 // x.element_size()
-    return room.as_strided(x.shape, x.stride(), begin).copy_(finite), broken
+
+def buffer(name, like, shape):
+    """The memory of this thread that has this name, in a shape and in the dtype of `like`."""
+    key = name, shape, like.dtype
+    if key not in OWN.buffers:
+        OWN.buffers[key] = like.new_empty(shape)
+    return OWN.buffers[key]
 
 
 def shifted_exp(x, shift):
@@ -154,10 +147,24 @@ def all_finite(x):
         return False
 
 
-def finite_part(x):
-    """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where."""
+def sum_to(x, shape):
+    """x summed over the axes along which an array of that shape was broadcast to it."""
+    return x.sum_to_size(shape)
+
+
+def finite_part(x, alike=False):
+    """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where.
+
+    If alike, it lies in memory as `x` does: MKL rounds otherwise where a matrix begins elsewhere, and what was hidden
+    would tell on the last bit (E2).
+    """
     finite = x.isfinite()
-    return torch.where(finite, x, 0), ~finite
+    part = torch.where(finite, x, 0)
+    if alike and not is_traced(x):
+        room = x.new_empty(1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)) + 64)
+        begin = (x.data_ptr() - room.data_ptr()) % 64 // x.element_size()
+        part = room.as_strided(x.shape, x.stride(), begin).copy_(part)
+    return part, ~finite
 
 
 def guard(x, visible):

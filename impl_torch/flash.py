@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree
 
 from . import arguments, checks
-from .arrays import all_finite, finite_twin, for_each, is_array, is_traced, operand, row_sums
+from .arrays import all_finite, finite_part, for_each, is_array, is_traced, operand, row_sums, sum_to
 from .attention import default_scale, prepare
 from .masks import split_mask, visibility
 from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
@@ -157,7 +157,7 @@ class Walk(torch.autograd.Function):
                         part(d, at).add_(x)
                     if needs_bias:
                         d = Walk.piece(d_bias, rows, cols)
-                        d.add_(d_own_bias.sum_to_size(d.shape))
+                        d.add_(sum_to(d_own_bias, d.shape))
                     if needs_softcap:
                         d_softcap.add_(d_own_softcap)
             own_d_q.mul_(scale)
@@ -185,12 +185,12 @@ class Walk(torch.autograd.Function):
     def d_sinks(sinks, *of_rows):
         """The gradient of the sinks: a sink is a logit without a value, and d_weight is 0."""
         lse, _, delta = Walk.rows(*of_rows)
-        return -(torch.exp(sinks - lse) * delta).sum_to_size(sinks.shape)
+        return -sum_to(torch.exp(sinks - lse) * delta, sinks.shape)
 
     @staticmethod
     def finite(x):
         """What of `x` is finite: what is not is hidden, or seen by rows that are lost and take no part."""
-        return x if all_finite(x) else finite_twin(x)[0]
+        return x if all_finite(x) else finite_part(x, alike=True)[0]
 
     @staticmethod
     def piece(x, rows, cols):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .arrays import all_finite, finite_twin, product, row_sums, shifted_exp
+from .arrays import all_finite, finite_part, product, row_sums, shifted_exp
 from .attention import cap
 from .masks import reach
 from .softmax import close, row_top, shift
@@ -93,7 +93,7 @@ def extend(state, masked, visible, v):
     total = torch.addcmul(row_sums(numerators), state.total, shrink)
     blended = product(numerators, v, reuse="blended")
     if not all_finite(blended):
-        finite, broken = finite_twin(v)
+        finite, broken = finite_part(v, alike=True)
         seen = torch.ones_like(numerators) if visible is None else visible.expand(numerators.shape).to(v.dtype)
         reached = seen @ broken.to(v.dtype) > 0
         blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))

@@ -34,7 +34,7 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (128, 512) by default, with more keys
+    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default, with more keys
     where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.

@@ -16,7 +16,7 @@ from .attention import blend, cap, scaled_scores
 from .masks import reach
 from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (128, 512)
+BLOCK_SIZE = (256, 512)
 # numpy: pairs that one operation takes, of several heads together. Between operations a thread waits for Python's lock,
 # and is late when it gets it: that would cost more than scores that leave the cache of the core.
 LARGEST = 2**19
@@ -48,7 +48,7 @@ def key_tiles(rule, rows, S, size):
     """
     if rule is None:
         return tiles(S, size)
-    keys, strip = reach(rule, rows, S), min(size, max(len(rows), size // 16))
+    keys, strip = reach(rule, rows, S), min(size, max(-(-len(rows) // 2), size // 16))
     strips = [keys[i : i + strip] for i in range(0, len(keys), strip)]
     alike = [(seen, list(some)) for seen, some in groupby(strips, lambda cols: rule.covers(rows, cols))]
     runs = [range(some[0].start, some[-1].stop) for seen, some in alike if seen is not False]

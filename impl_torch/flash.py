@@ -35,7 +35,7 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (512, 1024) by default, with more keys
+    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 1024) by default, with more keys
     where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
@@ -110,7 +110,7 @@ class Walk(torch.autograd.Function):
             part(out[heads], rows)[...] = own_out if shrink == 1 else own_out / shrink
             part(lse[heads], rows)[...] = own_lse[..., None]
 
-        each = LARGEST // max(1, min(tile[0], T) * min(tile[1], S))
+        each = min(4 * LARGEST // max(1, min(tile[0], T) * min(tile[1], S)), lead[-1] // 4)
         jobs = [(heads, rows) for rows in reversed(tiles(T, tile[0])) for heads in Walk.heads(lead, each, shared)]
         Walk.each(shared, work, jobs)
         return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])
@@ -149,8 +149,7 @@ class Walk(torch.autograd.Function):
             for rows in tiles(T, tile[0]):
                 own_q = part(all_q, rows) * scale
                 own_rows = Walk.rows(*(part(x[heads], rows) for x in of_rows))
-                for cols in key_tiles(rule, rows, S, tile[1]):
-                    visible, own_bias = tile_of(heads, rows, cols)
+                for cols, visible, own_bias in Walk.pieces(tile_of, heads, rows, key_tiles(rule, rows, S, tile[1])):
                     operands = own_q, part(own_k, cols), part(own_v, cols), own_bias, softcap
                     *d_tile, d_own_bias, d_own_softcap = pull_back(*operands, visible, *own_rows)
                     for d, at, x in zip((own_d_q, own_d_k, own_d_v), (rows, cols, cols), d_tile, strict=True):
@@ -199,8 +198,21 @@ class Walk(torch.autograd.Function):
         return x if x.shape[-1] == 1 else part(x.mT, cols).mT
 
     @staticmethod
+    def pieces(tile_of, heads, rows, tiles):
+        """The tiles of some rows, those of which only the last keys are hidden in part cut in two."""
+        for cols in tiles:
+            visible, bias = tile_of(heads, rows, cols)
+            edge = len(cols) if visible is None else visible.shape[-1]
+            if edge < len(cols):
+                yield cols[:-edge], None, None
+            yield cols[-edge:], visible, bias
+
+    @staticmethod
     def tiles_of(shared, q, k, mask, rule, bias):
-        """A function that gives the visible pairs and the bias of a tile of some heads; None is a tile without."""
+        """A function that gives the visible pairs and the bias of a tile of some heads; None is a tile without.
+
+        Where a rule hides only of the last keys, as many as there are rows, the visible pairs are theirs alone.
+        """
         lead, T, S = q.shape[:-2] or (1,), q.shape[-2], k.shape[-2]
         mask, bias = (None if x is None else x.expand(*lead, T, S) for x in (mask, bias))
 
@@ -213,7 +225,11 @@ class Walk(torch.autograd.Function):
         def tile_of(heads, rows, cols):
             hides = rule is not None and not rule.covers(rows, cols)
             if mask is None and bias is None:
-                return of_rule(rows, cols)[heads] if hides else None, None
+                if not hides:
+                    return None, None
+                before, edge = cols[: -len(rows)], cols[-len(rows) :]
+                edge = edge if before and rule.covers(rows, before) else cols
+                return of_rule(rows, edge)[heads], None
             own_mask, own_bias = (None if x is None else Walk.piece(x[heads], rows, cols) for x in (mask, bias))
             own_bias = None if bias is None else own_bias.to(q.dtype)
             positions = (torch.arange(x.start, x.stop, device=q.device) for x in (rows, cols))

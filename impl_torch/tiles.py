@@ -15,7 +15,7 @@ from .attention import cap
 from .masks import reach
 from .softmax import close, row_top, shift
 
-BLOCK_SIZE = (512, 1024)  # torch: more keys than the cache asks for, since each call of it takes some microseconds
+BLOCK_SIZE = (256, 1024)  # torch: more keys than the cache asks for, since each call of it takes some microseconds
 LARGEST = 256 * 512
 
 
@@ -41,11 +41,10 @@ def key_tiles(rule, rows, S, size):
     keys, n = reach(rule, rows, S), min(len(rows), size)
     if not keys:
         return []
-    # The tiles at the two ends are no longer than they have to be, since to hide a part of a tile takes time.
+    # What is hidden in part on the left is a tile of its own, since to hide a part of a tile takes time.
     left = n if rule.covers(rows, keys[:n]) is None else 0
-    right = max(left, len(keys) - n) if rule.covers(rows, keys[-n:]) is None else len(keys)
-    middle = (keys[left:right][i : i + size] for i in range(0, right - left, size))
-    return [cols for cols in (keys[:left], *middle, keys[right:]) if cols and rule.covers(rows, cols) is not False]
+    others = (keys[left:][i : i + size] for i in range(0, len(keys) - left, size))
+    return [cols for cols in (keys[:left], *others) if cols and rule.covers(rows, cols) is not False]
 
 
 def tiles(length, size):
@@ -61,7 +60,8 @@ def part(x, positions):
 def masked_scores(q, k, visible, bias, softcap):
     """Scores of one tile of scaled queries and keys after softcap, bias and mask, -inf where hidden (C1 to C4).
 
-    visible and bias are those of the tile; None is a tile without.
+    visible and bias are those of the tile; None is a tile without. torch: visible may be that of the last keys alone,
+    where all keys before are visible.
     """
     scores = product(q, k.mT, reuse="scores")
     if not all(map(all_finite, (scores,) if scores.numel() < k.numel() else (q, k))):
@@ -70,7 +70,9 @@ def masked_scores(q, k, visible, bias, softcap):
     biased = cap(scores, softcap)
     if bias is not None:
         biased = biased + bias
-    return biased if visible is None else torch.where(visible, biased, -torch.inf)
+    if visible is not None:
+        biased[..., -visible.shape[-1] :].masked_fill_(~visible, -torch.inf)
+    return biased
 
 
 def start(q, v, sinks):
@@ -94,10 +96,14 @@ def extend(state, masked, visible, v):
     blended = product(numerators, v, reuse="blended")
     if not all_finite(blended):
         finite, broken = finite_part(v, alike=True)
-        seen = torch.ones_like(numerators) if visible is None else visible.expand(numerators.shape).to(v.dtype)
+        seen = torch.ones_like(numerators)
+        if visible is not None:
+            seen[..., -visible.shape[-1] :].mul_(visible)
         reached = seen @ broken.to(v.dtype) > 0
         blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))
-    found = torch.ones_like(state.found) if visible is None else state.found | visible.any(dim=-1, keepdim=True)
+    # torch: booleans are slow to reduce, and need not be where a score is above -inf or the first keys are visible.
+    all_found = visible is None or visible.shape[-1] < masked.shape[-1] or all_finite(top)
+    found = torch.ones_like(state.found) if all_found else state.found | visible.any(dim=-1, keepdim=True)
     return Rows(top, total, found, state.acc.mul_(shrink).add_(blended))
 
 

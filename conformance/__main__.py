@@ -23,7 +23,8 @@ from conformance.results import Header, Result, write
 from conformance.running import Run
 
 DEFAULT_BACKENDS = ("numpy", "torch", "jax", "torch-sdpa")
-SLOW = ("torch:compile", "jax:jit", "jax:eager", "jax:optimised")  # they compile, or trace, for each case anew
+# They compile, or trace, for each case anew; jax:flash makes calls that `jax` makes too, as flash_attention.
+SLOW = ("torch:compile", "jax:jit", "jax:eager", "jax:flash", "jax:optimised")
 DEFAULT_JOBS = min(len(DEFAULT_BACKENDS), os.cpu_count() or 1)
 
 app = typer.Typer(

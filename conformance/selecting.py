@@ -110,13 +110,12 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def one_of_each_kind(checks: Sequence[Check]) -> list[Check]:
-    """Choose checks so that each clause and each dtype is met in each way of calling: a variant that compiles for
-    every case shows what is special in it by these."""
-    met: set[tuple[str, str]] = set()
+    """Choose checks so that each clause, each dtype and each way of calling is met: a variant that compiles for every
+    case shows what is special in it by these."""
+    met: set[str] = set()
     chosen = []
     for check in checks:
-        way = check.name.partition("@")[2] or check.op
-        kinds = {(way, kind) for kind in (*check.case.clauses, check.case.dtype)}
+        kinds = {check.name.partition("@")[2] or check.op, *check.case.clauses, check.case.dtype}
         if not kinds <= met:
             chosen.append(check)
             met |= kinds

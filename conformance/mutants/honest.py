@@ -206,13 +206,19 @@ class Attention:
 
     def walk(self, p: Problem, rows: range, tiles: list[range]):
         """Out and lse of some rows."""
+        share = self.share(p)
+        p = replace(p, v=p.v * share)
         state = self.start(p.tile(rows, range(0)))
         for cols in tiles:
             tile = p.tile(rows, cols)
             *_, masked, visible = self.logits(tile)
             state = self.extend(tile, state, masked, visible)
         out = state.acc / np.where(state.total == 0, 1, state.total)
-        return out, self.lse(p, state.top, state.total)[..., 0]
+        return out / share, self.lse(p, state.top, state.total)[..., 0]
+
+    def share(self, p: Problem) -> float:
+        """What the values are multiplied by while they are summed up, so that no sum of them overflows."""
+        return 2.0 ** -(2 * p.sizes[1]).bit_length()
 
     def start(self, tile):
         """Rows that have seen no key; a sink is in the denominator from the beginning."""

@@ -59,3 +59,9 @@ def sink_added_in_each_tile(self, tile, state, masked, visible):
 def bias_not_handed_to_the_tiles(self, p, rows, tiles):
     """The tiles do not get the bias."""
     return Honest.walk(self, replace(p, bias=None), rows, tiles)
+
+
+@replaces("share", "values-overflow")
+def values_summed_up_as_they_are(self, p):
+    """Values near the largest number are added up before they are divided by the total."""
+    return 1.0

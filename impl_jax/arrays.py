@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import zip_longest
 
 import jax
 import jax.numpy as jnp
@@ -69,11 +70,12 @@ def product(a, b, of_rows=False):
 
 COLUMNS = jax.custom_jvp(partial(jnp.matmul, precision=lax.Precision.HIGHEST))
 ROWS = jax.custom_jvp(partial(jnp.einsum, "...ij,...kj->...ik", precision=lax.Precision.HIGHEST))
-for times in (COLUMNS, ROWS):
+# The barrier has reverse mode transpose the small `a` and its result; XLA would take a transposed copy of all scores.
+for times, columns in ((COLUMNS, lambda b: b), (ROWS, lambda b: lax.optimization_barrier(b.mT))):
     # With a NaN in `a` or `b` the usual derivative would reach entries that have no part in it, as 0 * NaN.
     times.defjvps(
         lambda da, _, a, b, times=times.fun: times(da, finite_part(b)[0]),
-        lambda db, _, a, b, times=times.fun: times(finite_part(a)[0], db),
+        lambda db, _, a, b, columns=columns: COLUMNS.fun(finite_part(a)[0], columns(db)),
     )
 
 
@@ -141,10 +143,11 @@ def listed(array):
 def for_each(work, jobs, length):
     """work(job) for each job, one after the other: the rows (..., n, m) that they give, joined to `length` rows.
 
-    jobs: tuples of integers. The rows of the last may begin with some that were there before. XLA has its own threads
-    within each job.
+    jobs: tuples of integers and of lists, which are filled up with zeros. The rows of the last may begin with some that
+    were there before. XLA has its own threads within each job.
     """
-    jobs = [np.array(x, np.int32) for x in zip(*jobs, strict=True)]
+    *numbers, lists = zip(*jobs, strict=True)
+    jobs = [np.array(x, np.int32) for x in (*numbers, [*zip(*zip_longest(*lists, fillvalue=0), strict=True)])]
     if len(jobs[0]) == 1:
         return work([jnp.asarray(x[0]) for x in jobs])
 

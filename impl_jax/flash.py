@@ -67,61 +67,63 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
     scale = default_scale(scale, q)
     out, lse = walk(tile, q, k, v, *split_mask(mask, is_causal), bias, scale, softcap, sinks)
-    return out.astype(dtype), lse
+    return out.astype(dtype), lse[..., 0]
 
 
 def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
     """The output and the lse of all queries, once each of them has seen its keys tile by tile.
 
-    jax: tiles have one size, so the last ones reach back; what they repeat is hidden. The derivative in forward mode
-    is `pull_back` transposed, tile by tile, and what JAX makes of that in reverse mode is `pull_back` again.
+    jax: tiles have one size, so the last ones reach back; what they repeat is hidden. Large tiles that need no mask
+    have a loop of their own. The derivative in forward mode is `pull_back` transposed, tile by tile, and what JAX makes
+    of that in reverse mode is `pull_back` again; what belongs to some rows is added to all of them, since reverse mode
+    would copy all rows where some are replaced.
     """
-    T, S = q.shape[-2], k.shape[-2]
+    T, S, covers = q.shape[-2], k.shape[-2], rule.covers if rule else lambda rows, cols: True
     t, s = min(tile[0], T), min(tile[1], S)
-    plan = [(x.start, [y.start for y in key_tiles(rule, x, S, tile[1])]) for x in tiles(T, tile[0])]
-    pairs = np.array([(row, col) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
-    most = max((len(cols) for _, cols in plan), default=0)
-    jobs = [(row, len(cols), cols + [0] * (most - len(cols))) for row, cols in plan]
+    plan = [(x, key_tiles(rule, x, S, tile[1])) for x in tiles(T, tile[0])]
+    pairs = np.array([(row.start, col.start) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
+    bare = mask is None and bias is None and math.prod(q.shape[:-2]) * t * s > SMALL
+    free = [bare and len(x) == t and sum(len(y) == s and covers(x, y) is True for y in cols) for x, cols in plan]
+    jobs = [(x.start, n, len(cols), [y.start for y in cols]) for n, (x, cols) in zip(free, plan, strict=True)]
 
-    def own(first, q, k, v, bias, mask=None, rule=None):
+    def own(masks, first, q, k, v, bias, mask=None, rule=None):
         rows, cols = jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
         bias = None if bias is None else cut(bias, rows, cols).astype(q.dtype)
-        bare = mask is None and rule is None and bias is None and T % t == S % s == 0
         visible = visibility(mask, rule, bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
-        return rows, None if bare else visible, (part(q, rows), part(k, cols), part(v, cols), bias)
+        return rows, visible if masks else None, (part(q, rows), part(k, cols), part(v, cols), bias)
 
     @jax.custom_jvp
     def rows_of(q, k, v, mask, rule, bias, softcap, sinks):
         def of_queries(job):
-            def one_more(i, state):
-                _, visible, (q_, k_, v_, bias_) = own((job[0], job[2][i]), q, k, v, bias, mask, rule)
+            def one_more(i, state, masks=True):
+                _, visible, (q_, k_, v_, bias_) = own(masks, (job[0], job[3][i]), q, k, v, bias, mask, rule)
                 return extend(state, masked_scores(q_, k_, visible, bias_, softcap), visible, v_)
 
             state = start(q[..., :t, :], v, sinks)
-            return finish(one_more(0, state) if most == 1 else lax.fori_loop(0, job[1], one_more, state))
+            if job[3].size == 1:
+                return finish(one_more(0, state, masks=not all(free)))
+            state = lax.fori_loop(0, job[1], partial(one_more, masks=False), state) if any(free) else state
+            return finish(lax.fori_loop(job[1], job[2], one_more, state) if sum(free) < len(pairs) else state)
 
-        return for_each(of_queries, jobs, T) if most else finish(start(q, v, sinks))
+        return for_each(of_queries, jobs, T) if len(pairs) else finish(start(q, v, sinks))
 
     @rows_of.defjvp
     def derivative(primals, tangents):
         (q, k, v, mask, rule, bias, softcap, sinks), (out, lse) = primals, rows_of(*primals)
         dq, dk, dv, _, _, dbias, dsoftcap, dsinks = tangents
 
-        @partial(jax.checkpoint, prevent_cse=False)
         def one_more(sums, first):
-            rows, visible, given = own(first, q, k, v, bias, mask, rule)
+            rows, visible, given = own(sum(free) < len(pairs), first, q, k, v, bias, mask, rule)
             like = part(out, rows), part(lse, rows)
-            push = jax.linear_transpose(lambda *x: pull_back(*given, softcap, visible, like[1], *x), *like)
-            new = push((*own(first, dq, dk, dv, dbias)[2], dsoftcap))
-            return [put(x, part(x, rows) + y, rows[0]) for x, y in zip(sums, new, strict=True)], None
+            push = jax.linear_transpose(partial(pull_back, *given, softcap, visible, like[1]), *like)
+            new = push((*own(False, first, dq, dk, dv, dbias)[2], dsoftcap))
+            return [x + put(jnp.zeros_like(x), y, rows[0]) for x, y in zip(sums, new, strict=True)], None
 
         alive, whole = jnp.isfinite(lse), jnp.isfinite(out) & jnp.isfinite(lse)
         of_sinks = 0 if sinks is None else jnp.where(alive, jnp.exp(sinks - jnp.where(alive, lse, 0)), 0) * dsinks
         sums = [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks]
-        d_acc, d_delta = lax.scan(one_more, sums, pairs)[0] if most else sums
-        d_out = d_acc + jnp.where(whole, out, 0) * d_delta
-        return (out, lse), (jnp.where(whole, d_out, 0), jnp.where(alive, -d_delta, 0))
+        dacc, ddelta = lax.scan(jax.checkpoint(one_more, prevent_cse=False), sums, pairs)[0] if len(pairs) else sums
+        return (out, lse), (jnp.where(whole, dacc + jnp.where(whole, out, 0) * ddelta, 0), jnp.where(alive, -ddelta, 0))
 
     q = jnp.where(jnp.isfinite(q), finite_part(q)[0] * scale, jnp.nan)
-    out, lse = rows_of(q, k, v, mask, rule, bias, softcap, sinks)
-    return out, lse[..., 0]
+    return rows_of(q, k, v, mask, rule, bias, softcap, sinks)

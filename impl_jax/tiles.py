@@ -44,12 +44,16 @@ def tile_size(block_size, shape):
 
 
 def key_tiles(rule, rows, S, size):
-    """The tiles of at most `size` keys of which a rule does not hide everything from a range of queries."""
+    """The tiles of at most `size` keys of which a rule does not hide everything from a range of queries.
+
+    Those that need no mask come first.
+    """
     if rule is None:
         return tiles(S, size)
     keys = reach(rule, rows, S)
     found = [range(i, min(i + size, keys.stop)) for i in range(keys.start, keys.stop, size)]
-    return [cols for cols in found if rule.covers(rows, cols) is not False]
+    found = [cols for cols in found if rule.covers(rows, cols) is not False]
+    return sorted(found, key=lambda cols: len(cols) < size or rule.covers(rows, cols) is not True)
 
 
 def tiles(length, size):
@@ -71,7 +75,8 @@ def masked_scores(q, k, visible, bias, softcap):
     """
 
     def careful():
-        return product(q, jnp.where(jnp.isfinite(k), k, jnp.nan), of_rows=True)
+        # jax: added, not chosen, so that the derivative passes; no pair of such a key takes part in it.
+        return product(q, k + lax.stop_gradient(jnp.where(jnp.isfinite(k), 0, jnp.nan)), of_rows=True)
 
     if q.shape[-2] >= k.shape[-1] or k.size <= SMALL:
         scores = careful()

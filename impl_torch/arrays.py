@@ -83,13 +83,10 @@ def product(a, b, reuse=None):
     """a @ b, in float32 for float32 whatever is allowed elsewhere: TF32, bfloat16 or autocast (A3).
 
     The settings are read here, for the gradient too; within torch.compile when the graph is made. With `reuse`, a
-    name, a thread of `for_each` writes the product over the last one of that name and shape: new memory for each tile
+    name, a thread of `for_each` writes the product over the last one of that name: new memory for each tile
     would cost more than half as much time as the product itself.
     """
-    kind, shape = a.device.type, (*a.shape[:-1], b.shape[-1])
-    if reuse is not None and reuses() and a.ndim == 3:
-        if all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
-            return torch.bmm(a, b, out=buffer(reuse, a, shape))
+    kind = a.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         with torch.autocast(kind, enabled=False):
             return product(a, b)
@@ -97,6 +94,9 @@ def product(a, b, reuse=None):
         return product(a.double(), b.double()).float()
     if kind != "cpu" or a.ndim == 2:
         return a @ b
+    shape = (*a.shape[:-1], b.shape[-1])
+    if reuse is not None and all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
+        return torch.bmm(a, b, out=buffer(reuse, a, shape)) if reuses() else a @ b
 
     def padded(x):
         """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
@@ -111,7 +111,7 @@ def product(a, b, reuse=None):
 
 def reuses():
     """Whether this thread works in `for_each`, and so may write over what it has made before."""
-    return not torch.compiler.is_compiling() and getattr(OWN, "buffers", None) is not None
+    return not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
 
 
 def buffer(name, like, shape):
@@ -208,7 +208,7 @@ def for_each(work, jobs):
     mode = torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad
 
     def until_none_is_left():
-        before, OWN.buffers = torch.get_num_threads(), None if float32_is_loose() else {}
+        before, OWN.buffers = torch.get_num_threads(), {}
         torch.set_num_threads(1)
         try:
             with mode():

@@ -79,16 +79,6 @@ for times, columns in ((COLUMNS, lambda b: b), (ROWS, lambda b: lax.optimization
     )
 
 
-def reuses():
-    """Whether a thread may write over what it made; in JAX no array ever changes."""
-    return False
-
-
-def buffer(name, like, shape):
-    """An array of that shape and of the dtype of `like`; in JAX memory has no names."""
-    return jnp.empty(shape, like.dtype)
-
-
 def shifted_exp(x, shift):
     """exp(x - shift)."""
     return jnp.exp(x - shift)
@@ -103,13 +93,6 @@ def all_finite(x):
     """Whether every number of x (..., n, m) is finite, told from the sums of its rows; False where one overflows."""
     # jax: by sums, which are fast; the maximum of a row may pass over a NaN on a CPU.
     return jnp.isfinite(row_sums(x)).all()
-
-
-def sum_to(x, shape):
-    """x summed over the axes along which an array of that shape was broadcast to it."""
-    lead = x.ndim - len(shape)
-    kept = [i for i, size in enumerate(shape, lead) if size == 1]
-    return x.sum(axis=(*range(lead), *kept), keepdims=True).reshape(shape)
 
 
 def finite_part(x):

@@ -79,20 +79,10 @@ def product(a, b, reuse=None):
     if reuse is None:
         return a @ b
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-    return np.matmul(a, b, out=buffer(reuse, a, shape))
-
-
-def reuses():
-    """Whether this thread may write over what it has made itself; in NumPy always."""
-    return True
-
-
-def buffer(name, like, shape):
-    """An array of this thread with the dtype of `like`, whose memory is that of the last one of the same name."""
     size, buffers = math.prod(shape), vars(OWN)
-    if name not in buffers or buffers[name].size < size or buffers[name].dtype != like.dtype:
-        buffers[name] = np.empty(size, like.dtype)
-    return buffers[name][:size].reshape(shape)
+    if reuse not in buffers or buffers[reuse].size < size or buffers[reuse].dtype != a.dtype:
+        buffers[reuse] = np.empty(size, a.dtype)
+    return np.matmul(a, b, out=buffers[reuse][:size].reshape(shape))
 
 
 def shifted_exp(x, shift):
@@ -108,13 +98,6 @@ def row_sums(x):
 def all_finite(x):
     """Whether every number of x is finite, told from the sum of their squares; False where that overflows."""
     return math.isfinite(np.vdot(x, x))
-
-
-def sum_to(x, shape):
-    """x summed over the axes along which an array of that shape was broadcast to it."""
-    x = x.sum(axis=tuple(range(x.ndim - len(shape))))
-    copied = tuple(i for i, size in enumerate(shape) if size == 1 and x.shape[i] != 1)
-    return np.asarray(x.sum(axis=copied, keepdims=True))  # a sum over every axis is no array
 
 
 def finite_part(x):

@@ -21,9 +21,10 @@ if hasattr(os, "register_at_fork"):
 
 LOG2E = 1 / math.log(2)
 
-float32_is_loose = torch.compiler.assume_constant_result(
-    lambda: any(b.matmul.fp32_precision not in ("none", "ieee") for b in (torch.backends.cuda, torch.backends.mkldnn))
-)
+MATMULS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+float32_is_loose = lambda: any(kind.fp32_precision not in ("none", "ieee") for kind in MATMULS)  # noqa: E731
+# torch: all that torch.compiler.assume_constant_result does, which imports the compiler, and that takes two seconds.
+float32_is_loose._dynamo_marked_constant = True
 
 
 def is_array(x):
@@ -95,8 +96,16 @@ def product(a, b, reuse=None):
     if kind != "cpu" or a.ndim == 2:
         return a @ b
     shape = (*a.shape[:-1], b.shape[-1])
+
+    def own_memory(shape):
+        size, key = math.prod(shape), (reuse, a.dtype)
+        if key not in OWN.buffers or OWN.buffers[key].numel() < size:
+            OWN.buffers[key] = a.new_empty(size)
+        return OWN.buffers[key][:size].view(shape)
+
     if reuse is not None and all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
-        return torch.bmm(a, b, out=buffer(reuse, a, shape)) if reuses() else a @ b
+        in_a_job = not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
+        return torch.bmm(a, b, out=own_memory(shape)) if in_a_job else a @ b
 
     def padded(x):
         """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
@@ -107,19 +116,6 @@ def product(a, b, reuse=None):
         return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
 
     return (padded(a) @ padded(b.mT).mT)[..., : a.shape[-2], : b.shape[-1]]
-
-
-def reuses():
-    """Whether this thread works in `for_each`, and so may write over what it has made before."""
-    return not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
-
-
-def buffer(name, like, shape):
-    """The memory of this thread that has this name, in a shape and in the dtype of `like`."""
-    size, key = math.prod(shape), (name, like.dtype)
-    if key not in OWN.buffers or OWN.buffers[key].numel() < size:
-        OWN.buffers[key] = like.new_empty(size)
-    return OWN.buffers[key][:size].view(shape)
 
 
 def shifted_exp(x, shift):
@@ -145,11 +141,6 @@ def all_finite(x):
         return math.isfinite(x.sum().item())
     except RuntimeError:  # what vmap, fake tensors and the meta device answer when they are asked for a value
         return False
-
-
-def sum_to(x, shape):
-    """x summed over the axes along which an array of that shape was broadcast to it."""
-    return x.sum_to_size(shape)
 
 
 def finite_part(x, alike=False):

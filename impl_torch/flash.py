@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree
 
 from . import arguments, checks
-from .arrays import all_finite, finite_part, for_each, is_array, is_traced, operand, row_sums, sum_to
+from .arrays import all_finite, finite_part, for_each, is_array, is_traced, operand, row_sums
 from .attention import default_scale, prepare
 from .masks import split_mask, visibility
 from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
@@ -36,7 +36,8 @@ def flash_attention(
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
     Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 1024) by default, with more keys
-    where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work. Returns
+    where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work; where
+    T * S <= 131072, they are those of torch itself. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
     The gradient takes the same tiles, twice differentiable but not in forward mode; torch.compile unrolls them.
@@ -156,7 +157,7 @@ class Walk(torch.autograd.Function):
                         part(d, at).add_(x)
                     if needs_bias:
                         d = Walk.piece(d_bias, rows, cols)
-                        d.add_(sum_to(d_own_bias, d.shape))
+                        d.add_(d_own_bias.sum_to_size(d.shape))
                     if needs_softcap:
                         d_softcap.add_(d_own_softcap)
             own_d_q.mul_(scale)
@@ -184,7 +185,7 @@ class Walk(torch.autograd.Function):
     def d_sinks(sinks, *of_rows):
         """The gradient of the sinks: a sink is a logit without a value, and d_weight is 0."""
         lse, _, delta = Walk.rows(*of_rows)
-        return -sum_to(torch.exp(sinks - lse) * delta, sinks.shape)
+        return -(torch.exp(sinks - lse) * delta).sum_to_size(sinks.shape)
 
     @staticmethod
     def finite(x):

@@ -139,6 +139,9 @@ def _serve(connection: Connection, spec: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     warnings.simplefilter("ignore")  # a verdict is about values; the progress bar owns the terminal
     os.dup2(2, 1)  # what the backend prints must not mix with the report
+    # OpenMP's threads spin while they wait, in the way of the other processes; threads of the implementations stay.
+    os.environ.setdefault("ATTENTION_THREADS", str(os.cpu_count() or 1))
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     peeks = _watch_cases()
     try:
         backend = find(spec)

@@ -208,3 +208,13 @@ def test_numpy_makes_no_array_of_all_pairs(kind):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < length * length / 2  # bytes: a half of one byte for each pair
+
+
+def test_the_gradient_of_numpy_holds_no_array_of_all_pairs():
+    q, k, v, d_out = (normal(2048, 8, seed=i) for i in range(4))
+    impl_numpy.attention_vjp(q[:9], k[:9], v[:9], d_out[:9])  # the threads start
+    tracemalloc.start()
+    impl_numpy.attention_vjp(q, k, v, d_out, is_causal=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2048 * 2048 * 4 / 2

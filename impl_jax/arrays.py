@@ -95,15 +95,23 @@ def all_finite(x):
     return jnp.isfinite(row_sums(x)).all()
 
 
+def where(condition, x, other):
+    """`x` where the condition holds and `other` elsewhere, in the dtype of `x`."""
+    # jax: jnp.where is a program of its own within each program, which takes a while to trace and to compile.
+    shape = np.broadcast_shapes(np.shape(condition), x.shape, np.shape(other))
+    parts = jnp.asarray(condition), x, jnp.asarray(other, x.dtype)
+    return lax.select(*(jnp.broadcast_to(part, shape) for part in parts))
+
+
 def finite_part(x):
     """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where."""
     finite = jnp.isfinite(x)
-    return jnp.where(finite, x, jnp.zeros((), x.dtype)), ~finite
+    return where(finite, x, 0), ~finite
 
 
 def guard(x, visible):
     """`x` itself; where derivatives are taken, only those at visible pairs pass (E2). None stays None."""
-    return None if x is None else jnp.where(visible, x, lax.stop_gradient(x))
+    return None if x is None else where(visible, x, lax.stop_gradient(x))
 
 
 def owned(x):

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import checks
-from .arrays import all_finite, compute_dtype, finite_part, guard, operand, product
+from .arrays import all_finite, compute_dtype, finite_part, guard, operand, product, where
 from .masks import split_mask, visibility
 from .softmax import softmax
 
@@ -90,7 +90,7 @@ def compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, 
     counted = visible & jnp.isfinite(scores)  # jax: 0 * NaN would reach the gradient of the softcap
     capped = cap(guard(scores, counted), guard(softcap, counted))
     biased = capped if bias is None else capped + bias
-    masked = jnp.where(visible, biased, -jnp.inf)
+    masked = where(visible, biased, -jnp.inf)
     weights, lse = softmax(masked, visible, sinks)
     out = blend(weights, v, visible)
     return Steps(scores, capped, biased, masked, weights, lse, out), visible
@@ -122,7 +122,7 @@ def scaled_scores(q, k, scale):
     """
     (q, q_broken), (k, k_broken) = finite_part(q), finite_part(k)
     # jax: put back as NaN, which the product itself carries to its pairs and its derivative leaves alone.
-    return product(jnp.where(q_broken, jnp.nan, q * scale), jnp.where(k_broken, jnp.nan, k).mT)
+    return product(where(~q_broken, q * scale, jnp.nan), where(~k_broken, k, jnp.nan).mT)
 
 
 def cap(scores, softcap):
@@ -141,11 +141,11 @@ def blend(weights, v, visible):
     """
     finite, broken = finite_part(v)
     # jax: chosen, so that an empty row gives nothing to any gradient, whatever comes back to it.
-    blended = jnp.where(visible.any(axis=-1, keepdims=True), product(weights, finite), 0)
+    blended = where(visible.any(axis=-1, keepdims=True), product(weights, finite), 0)
 
     def spoilt():
         reached = product(visible.astype(v.dtype), broken.astype(v.dtype)) > 0
-        return jnp.where(reached, jnp.nan, 0).astype(v.dtype)
+        return where(~reached, jnp.zeros_like(blended), jnp.nan)
 
     # jax: a branch spares the second product, but takes longer to compile than a small product to compute.
     small = blended.size * v.shape[-2] <= SMALL

@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
-from .arrays import guard
+from .arrays import guard, where
 
 
 def softmax(masked, visible, sinks=None):
@@ -30,7 +30,7 @@ def softmax(masked, visible, sinks=None):
     if sinks is not None:
         total = total + exponentials(sinks, True, top)
     divisor, lse = close(top, total, found)
-    weights = jnp.where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
+    weights = where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
     return weights, lse[..., 0]
 
 
@@ -43,7 +43,7 @@ def row_top(masked):
 def shift(top):
     """What is subtracted before exp: the row maximum, or 0 where it is -inf (-inf - -inf is NaN)."""
     # jax: a constant for the derivative, since neither the weights nor the lse depend on it.
-    return lax.stop_gradient(jnp.where(top == -jnp.inf, 0, top))
+    return lax.stop_gradient(where(top != -jnp.inf, top, 0))
 
 
 def exponentials(masked, visible, top):
@@ -51,13 +51,13 @@ def exponentials(masked, visible, top):
     # jax: XLA may compute `masked` anew here, with another rounding, or subtract from a product that it never rounds.
     # With huge scores that is noise where 0 is due: nothing may exceed the top, and the derivative does not notice.
     limit = lax.stop_gradient(top) + (masked - lax.stop_gradient(masked))
-    shifted = jnp.where(masked <= top, masked, limit) - shift(top)
+    shifted = where(masked <= top, masked, limit) - shift(top)
     # jax: a row that is lost gives nothing to any gradient; 0 * NaN would reach the keys that it sees.
-    return jnp.where(visible, jnp.exp(guard(shifted, jnp.isfinite(shifted))), 0)
+    return where(visible, jnp.exp(guard(shifted, jnp.isfinite(shifted))), 0)
 
 
 def close(top, total, found):
     """The divisor of each row and its lse; an empty row is divided by 1 and has lse -inf (E1)."""
-    divisor = jnp.where(found, total, 1)
-    lse = jnp.where(found, shift(top) + jnp.log(divisor), -jnp.inf)
+    divisor = where(found, total, 1)
+    lse = where(found, shift(top) + jnp.log(divisor), -jnp.inf)
     return divisor, lse

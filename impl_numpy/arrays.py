@@ -100,10 +100,15 @@ def all_finite(x):
     return math.isfinite(np.vdot(x, x))
 
 
+def where(condition, x, other):
+    """`x` where the condition holds and `other` elsewhere, in the dtype of `x`."""
+    return np.where(condition, x, other).astype(x.dtype, copy=False)
+
+
 def finite_part(x):
     """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where."""
     finite = np.isfinite(x)
-    return np.where(finite, x, np.zeros((), x.dtype)), ~finite
+    return where(finite, x, 0), ~finite
 
 
 def guard(x, visible):

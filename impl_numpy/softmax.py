@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arrays import where
+
 
 def softmax(masked, visible, sinks=None):
     """Weights and log-denominator of each row, over its visible keys alone (E1, E4).
@@ -27,7 +29,7 @@ def softmax(masked, visible, sinks=None):
     if sinks is not None:
         total = total + np.exp(sinks - shift(top))
     divisor, lse = close(top, total, found)
-    weights = np.where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
+    weights = where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
     return weights, lse[..., 0]
 
 
@@ -38,16 +40,16 @@ def row_top(masked):
 
 def shift(top):
     """What is subtracted before exp: the row maximum, or 0 where it is -inf (-inf - -inf is NaN)."""
-    return np.where(top == -np.inf, 0, top).astype(top.dtype)
+    return where(top != -np.inf, top, 0)
 
 
 def exponentials(masked, visible, top):
     """exp(score - top) at the visible pairs, exactly 0 at the hidden ones."""
-    return np.where(visible, np.exp(masked - shift(top)), 0).astype(masked.dtype)
+    return where(visible, np.exp(masked - shift(top)), 0)
 
 
 def close(top, total, found):
     """The divisor of each row and its lse; an empty row is divided by 1 and has lse -inf (E1)."""
-    divisor = np.where(found, total, 1).astype(total.dtype)
-    lse = np.where(found, shift(top) + np.log(divisor), -np.inf).astype(total.dtype)
+    divisor = where(found, total, 1)
+    lse = where(found, shift(top) + np.log(divisor), -np.inf)
     return divisor, lse

@@ -143,6 +143,11 @@ def all_finite(x):
         return False
 
 
+def where(condition, x, other):
+    """`x` where the condition holds and `other` elsewhere, in the dtype of `x`."""
+    return torch.where(condition, x, other)
+
+
 def finite_part(x, alike=False):
     """`x` with 0 wherever it is NaN or infinite, and the boolean array that tells where.
 
@@ -150,7 +155,7 @@ def finite_part(x, alike=False):
     would tell on the last bit (E2).
     """
     finite = x.isfinite()
-    part = torch.where(finite, x, 0)
+    part = where(finite, x, 0)
     if alike and not is_traced(x):
         room = x.new_empty(1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)) + 64)
         begin = (x.data_ptr() - room.data_ptr()) % 64 // x.element_size()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import checks
-from .arrays import compute_dtype, finite_part, guard, is_array, operand, product
+from .arrays import compute_dtype, finite_part, guard, is_array, operand, product, where
 from .masks import split_mask, visibility
 from .softmax import softmax
 
@@ -82,7 +82,7 @@ def compute_steps(shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, 
     scores = scaled_scores(q, k, default_scale(scale, q))
     capped = cap(guard(scores, visible), guard(softcap, visible))
     biased = capped if bias is None else capped + bias
-    masked = torch.where(visible, biased, -torch.inf)
+    masked = where(visible, biased, -torch.inf)
     weights, lse = softmax(masked, visible, sinks)
     out = blend(weights, v, visible)
     return Steps(scores, capped, biased, masked, weights, lse, out), visible

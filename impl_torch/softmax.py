@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from .arrays import guard
+from .arrays import guard, where
 
 
 def softmax(masked, visible, sinks=None):
@@ -29,7 +29,7 @@ def softmax(masked, visible, sinks=None):
     if sinks is not None:
         total = total + exponentials(sinks, sinks != -torch.inf, top)
     divisor, lse = close(top, total, found)
-    weights = torch.where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
+    weights = where(visible, numerators / divisor, 0)  # a NaN row still has no weight at a hidden pair
     return weights, lse[..., 0]
 
 
@@ -49,11 +49,11 @@ def exponentials(masked, visible, top):
     """exp(score - top) at the visible pairs, exactly 0 at the hidden ones."""
     shifted = masked - shift(top)
     # torch: a row that is not finite gives nothing to the gradient: 0 * NaN would reach all that it sees.
-    return torch.where(visible, torch.exp(guard(shifted, shifted.isfinite())), 0)
+    return where(visible, torch.exp(guard(shifted, shifted.isfinite())), 0)
 
 
 def close(top, total, found):
     """The divisor of each row and its lse; an empty row is divided by 1 and has lse -inf (E1)."""
-    divisor = torch.where(found, total, 1)
-    lse = torch.where(found, shift(top) + torch.log(divisor), -torch.inf)
+    divisor = where(found, total, 1)
+    lse = where(found, shift(top) + torch.log(divisor), -torch.inf)
     return divisor, lse

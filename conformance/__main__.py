@@ -196,12 +196,14 @@ def collect(
     """
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     results: list[Result] = []
+    wrong = 0
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar, closing(iter(running)) as answers:
-        task = bar.add_task(_state(results), total=total)
+        task = bar.add_task(_state(wrong), total=total)
         for result in answers:
             results.append(_settled(result, ledgers, own, running.info))
-            bar.update(task, advance=1, description=_state(results))
-            if fail_fast and results[-1].outcome in tally.WRONG:
+            wrong += results[-1].outcome in tally.WRONG
+            bar.update(task, advance=1, description=_state(wrong))
+            if fail_fast and wrong:
                 break
     return results
 
@@ -219,8 +221,7 @@ def _problems(name: str, ledger: Ledger, cases: Sequence[Case]) -> list[str]:
     return [f"ledger of {name}: {problem}" for problem in ledger.problems(every)]
 
 
-def _state(results: Sequence[Result]) -> str:
-    wrong = sum(result.outcome in tally.WRONG for result in results)
+def _state(wrong: int) -> str:
     return f"[red]{wrong} wrong[/]" if wrong else "[green]nothing differs[/]"
 
 

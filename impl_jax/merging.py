@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from . import checks
+from .arrays import where
 from .softmax import close, exponentials
 
 
@@ -30,5 +31,5 @@ def merge_core(parts):
     seen = lses != -jnp.inf
     shares = exponentials(lses, seen, top)
     divisor, lse = close(top, shares.sum(axis=0), seen.any(axis=0))
-    out = (shares * jnp.where(seen, outs, 0)).sum(axis=0) / divisor
+    out = (shares * where(seen, outs, 0)).sum(axis=0) / divisor
     return out.astype(parts[0][0].dtype), lse[..., 0]

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from . import checks
-from .arrays import compute_dtype, finite_part, guard, operand, product
+from .arrays import compute_dtype, finite_part, guard, operand, product, where
 from .attention import blend, compute_steps, scaled_scores
 from .flash import part, tiles
 from .masks import split_mask, visibility
@@ -96,12 +96,12 @@ def retrieve_core(shape, query, keys, values, mask, scale, top_k):
     steps, visible = compute_steps(shape, query, keys, values, mask, None, False, scale, None, None, False)
     order, kept = best_first(steps.masked, visible, top_k or min(1, shape[-1]))
     if top_k is None:
-        index = jnp.full(shape[:-1], -1, int) if shape[-1] == 0 else jnp.where(kept, order, -1)[..., 0]
+        index = jnp.full(shape[:-1], -1, int) if shape[-1] == 0 else where(kept, order, -1)[..., 0]
         return Retrieval(steps.out.astype(query.dtype), steps.weights.astype(query.dtype), index)
-    best = jnp.where(kept, jnp.take_along_axis(steps.masked, order, -1), -jnp.inf)
+    best = where(kept, jnp.take_along_axis(steps.masked, order, -1), -jnp.inf)
     weights, _ = softmax(best, kept)
     output = blend(weights[..., None, :], gathered(values, order, weights.dtype), kept[..., None, :])[..., 0, :]
-    return Retrieval(output.astype(query.dtype), weights.astype(query.dtype), jnp.where(kept, order, -1))
+    return Retrieval(output.astype(query.dtype), weights.astype(query.dtype), where(kept, order, -1))
 
 
 @partial(jax.jit, static_argnames=("shape", "k", "metric"))
@@ -125,10 +125,10 @@ def search_core(shape, query, keys, k, mask, metric):
     firsts = np.array([cols.start for cols in tiles(shape[-1], size)], int)
     nobody = (jnp.full((*shape[:-1], k), fill, kind) for fill, kind in ((-jnp.inf, dtype), (-1, int), (False, bool)))
     (nearness, indices, visible), _ = lax.scan(one_block, tuple(nobody), (firsts, np.minimum(firsts, shape[-1] - size)))
-    scores = jnp.where(visible, nearness, -jnp.inf)
+    scores = where(visible, nearness, -jnp.inf)
     if metric == "euclidean":
         scores = -scores
-    return Neighbours(scores.astype(query.dtype), jnp.where(visible, indices, -1))
+    return Neighbours(scores.astype(query.dtype), where(visible, indices, -1))
 
 
 @partial(jax.jit, static_argnames="steps")
@@ -156,7 +156,7 @@ def best_first(scores, visible, n):
     Visible numbers come first, then visible NaN, then what is hidden; among equals the lowest index.
     """
     scores = lax.stop_gradient(scores)
-    rank = jnp.where(visible, jnp.where(jnp.isnan(scores), 1, 0), 2)
+    rank = where(visible, jnp.isnan(scores).astype(int), 2)
     order = jnp.lexsort((-scores, rank), axis=-1)[..., :n]
     return order, jnp.take_along_axis(visible, order, -1)
 
@@ -193,18 +193,18 @@ def norm(x):
     scale = jnp.ldexp(jnp.ones((), x.dtype), 2 - power)
     square = ((x * scale) ** 2).sum(axis=-1)
     # jax: the root of 0 is left out, for its slope is infinite.
-    return jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square))) / scale[..., 0]
+    return where(square != 0, jnp.sqrt(where(square != 0, square, 1)), 0) / scale[..., 0]
 
 
 def unit(x):
     """Vectors of length 1 (..., D); zeros stay zeros. The largest entry is divided out first: no square overflows."""
     x, broken = finite_part(x)
     peak = lax.stop_gradient(jnp.abs(x).max(axis=-1, keepdims=True))
-    x = x / jnp.where(peak == 0, 1, peak)
+    x = x / where(peak != 0, peak, 1)
     square = (x * x).sum(axis=-1, keepdims=True)
     # jax: 1 before the root, whose slope at 0 is infinite; NaN last, so that it reaches no gradient.
-    length = jnp.sqrt(jnp.where(square == 0, 1, square))
-    return jnp.where(broken.any(axis=-1, keepdims=True), jnp.nan, x / length)
+    length = jnp.sqrt(where(square != 0, square, 1))
+    return where(~broken.any(axis=-1, keepdims=True), x / length, jnp.nan)
 
 
 def energy_and_weights(state, patterns, beta):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import checks
+from .arrays import where
 from .softmax import close, exponentials
 
 
@@ -29,5 +30,5 @@ def merge_core(parts):
     seen = lses != -np.inf
     shares = exponentials(lses, seen, top)
     divisor, lse = close(top, shares.sum(axis=0), seen.any(axis=0))
-    out = (shares * np.where(seen, outs, 0)).sum(axis=0) / divisor
+    out = (shares * where(seen, outs, 0)).sum(axis=0) / divisor
     return out.astype(parts[0][0].dtype), lse[..., 0]

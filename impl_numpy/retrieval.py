@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import checks
-from .arrays import compute_dtype, operand, product
+from .arrays import compute_dtype, operand, product, where
 from .attention import blend, compute_steps, scaled_scores
 from .flash import tiles
 from .masks import split_mask, visibility
@@ -92,12 +92,12 @@ def retrieve_core(shape, query, keys, values, mask, scale, top_k):
     steps, visible = compute_steps(shape, query, keys, values, mask, None, False, scale, None, None, False)
     order, kept = best_first(steps.masked, visible, top_k or min(1, shape[-1]))
     if top_k is None:
-        index = np.full(shape[:-1], -1) if shape[-1] == 0 else np.where(kept, order, -1)[..., 0]
+        index = np.full(shape[:-1], -1) if shape[-1] == 0 else where(kept, order, -1)[..., 0]
         return Retrieval(steps.out.astype(query.dtype), steps.weights.astype(query.dtype), index)
-    best = np.where(kept, np.take_along_axis(steps.masked, order, -1), -np.inf).astype(steps.masked.dtype)
+    best = where(kept, np.take_along_axis(steps.masked, order, -1), -np.inf)
     weights, _ = softmax(best, kept)
     output = blend(weights[..., None, :], gathered(values, order, weights.dtype), kept[..., None, :])[..., 0, :]
-    return Retrieval(output.astype(query.dtype), weights.astype(query.dtype), np.where(kept, order, -1))
+    return Retrieval(output.astype(query.dtype), weights.astype(query.dtype), where(kept, order, -1))
 
 
 @np.errstate(all="ignore")
@@ -116,10 +116,10 @@ def search_core(shape, query, keys, k, mask, metric):
         visible = np.concatenate([visible, seen], axis=-1)
         order, visible = best_first(nearness, visible, min(k, indices.shape[-1]))
         nearness, indices = (np.take_along_axis(x, order, -1) for x in (nearness, indices))
-    scores = np.where(visible, nearness, -np.inf)
+    scores = where(visible, nearness, -np.inf)
     if metric == "euclidean":
         scores = -scores
-    return Neighbours(scores.astype(query.dtype), np.where(visible, indices, -1))
+    return Neighbours(scores.astype(query.dtype), where(visible, indices, -1))
 
 
 @np.errstate(all="ignore")
@@ -144,7 +144,7 @@ def best_first(scores, visible, n):
 
     Visible numbers come first, then visible NaN, then what is hidden; among equals the lowest index.
     """
-    rank = np.where(visible, np.where(np.isnan(scores), 1, 0), 2)
+    rank = where(visible, np.isnan(scores).astype(int), 2)
     order = np.lexsort((-scores, rank), axis=-1)[..., :n]
     return order, np.take_along_axis(visible, order, -1)
 
@@ -183,9 +183,9 @@ def norm(x):
 def unit(x):
     """Vectors of length 1 (..., D); zeros stay zeros. The largest entry is divided out first: no square overflows."""
     peak = np.abs(x).max(axis=-1, keepdims=True)
-    x = x / np.where(peak == 0, 1, peak).astype(x.dtype)
+    x = x / where(peak != 0, peak, 1)
     length = np.sqrt((x * x).sum(axis=-1, keepdims=True))
-    return x / np.where(length == 0, 1, length).astype(x.dtype)
+    return x / where(length != 0, length, 1)
 
 
 def energy_and_weights(state, patterns, beta):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from . import checks
+from .arrays import where
 from .softmax import close, exponentials
 
 
@@ -28,5 +29,5 @@ def merge_core(parts):
     seen = lses != -torch.inf
     shares = exponentials(lses, seen, top)
     divisor, lse = close(top, shares.sum(dim=0), seen.any(dim=0))
-    out = (shares * torch.where(seen, outs, 0)).sum(dim=0) / divisor
+    out = (shares * where(seen, outs, 0)).sum(dim=0) / divisor
     return out.to(parts[0][0].dtype), lse[..., 0]

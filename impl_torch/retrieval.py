@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import checks
-from .arrays import compute_dtype, is_array, operand, product
+from .arrays import compute_dtype, is_array, operand, product, where
 from .attention import blend, compute_steps, scaled_scores
 from .flash import part, tiles
 from .masks import split_mask, visibility
@@ -90,11 +90,11 @@ def retrieve_core(shape, query, keys, values, mask, scale, top_k):
     """What `retrieve` returns for checked arguments."""
     steps, visible = compute_steps(shape, query, keys, values, mask, None, False, scale, None, None, False)
     order, kept = best_first(steps.masked, visible, top_k or min(1, shape[-1]))
-    index = torch.where(kept, order, -1)
+    index = where(kept, order, -1)
     if top_k is None:
         index = index.new_full(shape[:-1], -1) if shape[-1] == 0 else index[..., 0]
         return Retrieval(steps.out.to(query.dtype), steps.weights.to(query.dtype), index)
-    best = torch.where(kept, steps.masked.gather(-1, order), -torch.inf)
+    best = where(kept, steps.masked.gather(-1, order), -torch.inf)
     weights, _ = softmax(best, kept)
     output = blend(weights[..., None, :], gathered(values, order, weights.dtype), kept[..., None, :])[..., 0, :]
     return Retrieval(output.to(query.dtype), weights.to(query.dtype), index)
@@ -117,10 +117,10 @@ def search_core(shape, query, keys, k, mask, metric):
         visible = torch.cat([visible, seen], dim=-1)
         order, visible = best_first(nearness, visible, min(k, indices.shape[-1]))
         nearness, indices = nearness.gather(-1, order), indices.gather(-1, order)
-    scores = torch.where(visible, nearness, -torch.inf)
+    scores = where(visible, nearness, -torch.inf)
     if metric == "euclidean":
         scores = -scores
-    return Neighbours(scores.to(query.dtype), torch.where(visible, indices, -1))
+    return Neighbours(scores.to(query.dtype), where(visible, indices, -1))
 
 
 def recall_core(state, patterns, beta, steps):
@@ -146,7 +146,7 @@ def best_first(scores, visible, n):
 
     Visible numbers come first, then visible NaN, then what is hidden; among equals the lowest index.
     """
-    rank = torch.where(visible, scores.isnan().long(), 2)
+    rank = where(visible, scores.isnan().long(), 2)
     order = scores.detach().nan_to_num(0.0, torch.inf, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     order = order.gather(-1, rank.gather(-1, order).argsort(dim=-1, stable=True))[..., :n]
     return order, visible.gather(-1, order)
@@ -187,9 +187,9 @@ def norm(x):
 def unit(x):
     """Vectors of length 1 (..., D); zeros stay zeros. The largest entry is divided out first: no square overflows."""
     peak = x.detach().abs().amax(dim=-1, keepdim=True)  # torch: it cancels out of the gradient
-    x = x / torch.where(peak == 0, 1, peak)
+    x = x / where(peak != 0, peak, 1)
     length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return x / torch.where(length == 0, 1, length)
+    return x / where(length != 0, length, 1)
 
 
 def energy_and_weights(state, patterns, beta):

@@ -43,7 +43,11 @@ Dtypes = Annotated[
 Clauses = Annotated[list[str] | None, typer.Option("--clause", metavar="ID", help="Only this clause; repeatable.")]
 Backends = Annotated[
     list[str] | None,
-    typer.Option("--backend", metavar="NAME", help=f"Repeatable; default: {', '.join(DEFAULT_BACKENDS)}."),
+    typer.Option(
+        "--backend",
+        metavar="NAME",
+        help=f"Repeatable; all: every built-in one and its variants; default: {', '.join(DEFAULT_BACKENDS)}.",
+    ),
 ]
 Arrays = Annotated[
     str, typer.Option(metavar="KIND", help="A plain function is called with arrays of this kind: numpy, torch or jax.")

@@ -16,9 +16,16 @@ from conformance.loading import Case, Check, checks
 # Which extra brings a built-in backend's library; asked without importing it, which takes seconds.
 EXTRAS = {"torch": "torch", "torch-sdpa": "torch", "jax": "jax"}
 
+# Every built-in backend and variant that needs no accelerator.
+ALL = [name for name in adapter.BUILT_IN if "accelerator" not in name]
+
 
 def backends(specs: Sequence[str]) -> list[str]:
-    """Give the backends that were asked for, each once. Raises ValueError where one is unknown or not installed."""
+    """Give the backends that were asked for, each once; "all" stands for `ALL`.
+
+    Raises ValueError where one is unknown or not installed.
+    """
+    specs = [name for spec in specs for name in (ALL if spec == "all" else [spec])]
     problems = [problem for spec in specs if (problem := _problem(spec))]
     if problems:
         raise ValueError("\n".join(problems))

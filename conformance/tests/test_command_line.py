@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance import __main__ as command_line
-from conformance import selecting, selfcheck, smoke
+from conformance import adapter, selecting, selfcheck, smoke
 from conformance.ledger import Entry
 from conformance.loading import Case, checks, load_cases, load_flags
 from conformance.results import read
@@ -179,3 +179,9 @@ def test_slow_variants_are_asked_one_check_of_each_kind():
     assert len(few) < len(every) / 4
     assert {clause for check in few for clause in check.case.clauses} == {c for k in every for c in k.case.clauses}
     assert {check.case.dtype for check in few} == {check.case.dtype for check in every}
+
+
+def test_all_stands_for_every_backend_that_needs_no_accelerator():
+    named = selecting.backends(["jax", "all"])
+    assert len(named) == len({*named}) and named[0] == "jax"
+    assert {*adapter.BUILT_IN} - {*named} == {"torch:accelerator", "torch:accelerator-flash"}

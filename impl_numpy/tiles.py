@@ -6,6 +6,7 @@ output `acc`, and whether anything was `found`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from .arrays import all_finite, product, row_sums, shifted_exp
 from .attention import blend, cap, scaled_scores
-from .masks import reach
+from .masks import cut, reach, visibility
 from .softmax import close, exponentials, row_top, shift
 
 BLOCK_SIZE = (256, 512)
@@ -32,6 +33,33 @@ class Rows(NamedTuple):
     total: Any
     found: Any
     acc: Any
+
+
+class Pairs:
+    """Which pairs are visible and what their bias is, read tile by tile and never as a whole."""
+
+    def __init__(self, mask, rule, bias, shape, dtype):
+        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be
+        None.
+        """
+        shape = shape if len(shape) > 2 else (1, *shape)
+        self.rule, self.bias, self.dtype = rule, bias, dtype
+        self.views = [None if x is None else np.broadcast_to(x, shape) for x in (mask, bias)]
+
+        def of_rule(rows, cols):
+            return np.broadcast_to(rule.tile(rows, cols), (*shape[:-2], len(rows), len(cols)))
+
+        self.of_rule = lru_cache(maxsize=8)(of_rule)  # most heads ask for the same tiles
+
+    def tile(self, heads, rows, cols):
+        """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias."""
+        hides = self.rule is not None and not self.rule.covers(rows, cols)
+        mask, bias = (None if x is None else cut(x[heads], rows, cols) for x in self.views)
+        bias = None if bias is None else bias.astype(self.dtype, copy=False)
+        if mask is None and bias is None:
+            return self.of_rule(rows, cols)[heads] if hides else None, None
+        visible = visibility(mask, None, bias, rows, cols)
+        return visible & self.of_rule(rows, cols)[heads] if hides else visible, bias
 
 
 def tile_size(block_size, shape):

@@ -15,7 +15,20 @@ from . import arguments, checks
 from .arrays import all_finite, for_each, operand
 from .attention import default_scale, prepare
 from .masks import cut, split_mask
-from .tiles import LARGEST, Pairs, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
+from .tiles import (
+    LARGEST,
+    Pairs,
+    Rows,
+    extend,
+    finish,
+    key_tiles,
+    masked_scores,
+    part,
+    pull_back,
+    start,
+    tile_size,
+    tiles,
+)
 
 
 def flash_attention(
@@ -34,9 +47,9 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default, with more keys
-    where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work. Returns
-    out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
+    Takes what `attention` takes, and block_size = (queries, keys) that a tile has at most, (512, 1024) by default,
+    with more keys where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work.
+    Returns out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
     Raises what `attention` raises, and ValueError for a tile size < 1.
     Source: Dao et al. 2022, "FlashAttention", algorithm 1; Milakov and Gimelshein 2018, algorithm 3.
@@ -84,17 +97,17 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
     which changes no digit.
     """
     shape, lead = (*q.shape[:-1], k.shape[-2]), q.shape[:-2] or (1,)
-    out, lse = (np.empty((*lead, shape[-2], n), q.dtype) for n in (v.shape[-1], 1))
+    out, lse = (np.zeros((*lead, shape[-2], n), q.dtype) for n in (v.shape[-1], 1))
     views = [None if x is None else np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, sinks)]
     power = 2.0 ** -(2 * shape[-1]).bit_length()  # the sum of values that are this much smaller does not overflow
 
-    def seen(job, subtract=True, shrink=1):
-        """The rows of a job when they have seen their keys, with their maximum subtracted or not."""
+    def seen(job, acc=None, shrink=1):
+        """The rows of a job when they have seen their keys; with `acc`, where to sum up, no maximum is subtracted."""
         heads, rows, reached = job
         own_q, own_k, own_v, own_sinks = (None if x is None else x[heads] for x in views)
         own_q, own_v = part(own_q, rows) * scale, own_v if shrink == 1 else own_v * shrink
-        state = start(own_q, own_v, own_sinks)
-        state = state if subtract else state._replace(top=None, total=np.exp(state.top))
+        state = start(own_q, own_v if acc is None else own_v[..., :0], own_sinks)
+        state = state if acc is None else Rows(None, np.exp(state.top), state.found, acc)
         for cols in reached:
             visible, bias = pairs.tile(heads, rows, cols)
             masked = masked_scores(own_q, part(own_k, cols), visible, bias, softcap)
@@ -118,13 +131,13 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
     @np.errstate(all="ignore")
     def work(job):
         heads, rows, _ = job
-        sums = seen(job, subtract=False)
-        found = finish(sums)
-        if not (sums.total.min() >= 1 and sums.total.max() < 2.0**64 and all_finite(found[0])):
-            found = corrected(job, sums, *found)
-        part(out[heads], rows)[...], part(lse[heads], rows)[..., 0] = found
+        own_out, own_lse = part(out[heads], rows), part(lse[heads], rows)[..., 0]
+        sums = seen(job, own_out)
+        _, own_lse[...] = finish(sums)
+        if not (sums.total.min() >= 1 and sums.total.max() < 2.0**64 and all_finite(own_out)):
+            own_out[...], own_lse[...] = corrected(job, sums, own_out, own_lse)
 
-    for_each(work, schedule(tile, shape, pairs.rule))
+    for_each(work, schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule))
     return out.reshape(*shape[:-1], v.shape[-1]), lse.reshape(shape[:-1])
 
 
@@ -160,7 +173,7 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
             if bias is not None:
                 add_to_bias(heads, rows, cols, own_d_bias)
 
-    jobs = schedule(tile, shape, pairs.rule)
+    jobs = schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule)
     by_heads = defaultdict(list)
     for job in jobs:
         by_heads[repr(job[0])].append(job)

@@ -17,7 +17,7 @@ from .attention import blend, cap, scaled_scores
 from .masks import cut, reach, visibility
 from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (256, 512)
+BLOCK_SIZE = (512, 1024)
 # numpy: pairs that one operation takes, of several heads together. Between operations a thread waits for Python's lock,
 # and is late when it gets it: that would cost more than scores that leave the cache of the core.
 LARGEST = 2**19
@@ -44,6 +44,7 @@ class Pairs:
         """
         shape = shape if len(shape) > 2 else (1, *shape)
         self.rule, self.bias, self.dtype = rule, bias, dtype
+        self.bare = mask is None and rule is None and bias is None
         self.views = [None if x is None else np.broadcast_to(x, shape) for x in (mask, bias)]
 
         def of_rule(rows, cols):
@@ -115,7 +116,7 @@ def start(q, v, sinks):
     shape = (*q.shape[:-1], 1)
     top = np.full(shape, -np.inf, q.dtype) if sinks is None else np.broadcast_to(sinks, shape)
     found = False if sinks is None else top != -np.inf
-    total = exponentials(top, found, top)
+    total = np.zeros(shape, q.dtype) if sinks is None else exponentials(top, found, top)
     return Rows(top, total, found, np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
 
 
@@ -135,13 +136,15 @@ def extend(state, masked, visible, v):
     blended = product(numerators, v, reuse="blended")
     acc += blended if all_finite(blended) else blend(numerators, v, visible)
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
-    return Rows(top, total, state.found | found, acc)
+    return Rows(top, total, found is True or state.found | found, acc)
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
-    top = np.zeros((), state.total.dtype) if state.top is None else state.top
-    divisor, lse = close(top, state.total, state.found)
+    if state.top is None and state.found is True:
+        divisor, lse = state.total, np.log(state.total)
+    else:
+        divisor, lse = close(np.zeros_like(state.total) if state.top is None else state.top, state.total, state.found)
     return np.divide(state.acc, divisor, out=state.acc), lse[..., 0]
 
 

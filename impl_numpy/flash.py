@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from functools import reduce
 
 import numpy as np
 
@@ -99,31 +100,33 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
     shape, lead = (*q.shape[:-1], k.shape[-2]), q.shape[:-2] or (1,)
     out, lse = (np.zeros((*lead, shape[-2], n), q.dtype) for n in (v.shape[-1], 1))
     views = [None if x is None else np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, sinks)]
-    power = 2.0 ** -(2 * shape[-1]).bit_length()  # the sum of values that are this much smaller does not overflow
+    small = 2.0 ** -(2 * shape[-1]).bit_length()  # the sum of values that are so much smaller does not overflow
 
-    def seen(job, acc=None, shrink=1):
-        """The rows of a job when they have seen their keys; with `acc`, where to sum up, no maximum is subtracted."""
+    def seen(job, acc=None, power=1):
+        """The rows of a job once they have seen their keys; given `acc`, where to sum up, they have no maximum."""
         heads, rows, reached = job
         own_q, own_k, own_v, own_sinks = (None if x is None else x[heads] for x in views)
-        own_q, own_v = part(own_q, rows) * scale, own_v if shrink == 1 else own_v * shrink
+        own_q, own_v = part(own_q, rows) * scale, own_v if power == 1 else own_v * power
         state = start(own_q, own_v if acc is None else own_v[..., :0], own_sinks)
         state = state if acc is None else Rows(None, np.exp(state.top), state.found, acc)
-        for cols in reached:
+
+        def one_more(state, cols):
             visible, bias = pairs.tile(heads, rows, cols)
             masked = masked_scores(own_q, part(own_k, cols), visible, bias, softcap)
-            state = extend(state, masked, visible, part(own_v, cols))
-        return state
+            return extend(state, masked, visible, part(own_v, cols))
+
+        return reduce(one_more, reached, state)  # a function, since a loop would keep a tile while it makes the next
 
     def corrected(job, sums, own_out, own_lse):
         """What was found without a maximum, taken anew where it may have lost digits or overflown."""
         safe = np.logical_not(sums.found) | (2.0**-64 < sums.total) & (sums.total < 2.0**64)
-        small = sums.found & (sums.total < 1)  # where the numerators are small, a product with a tiny value may be lost
-        least = np.where(small, 2.0**-60, -1)
+        # Where the numerators are small, a product with a tiny value may be lost.
+        least = np.where(sums.found & (sums.total < 1), 2.0**-60, -1)
         good = safe & (least < np.abs(own_out)) & (np.abs(own_out) < np.inf)
-        for shrink in (1, power):
+        for power in (1, small):
             if not good.all():
-                new_out, new_lse = finish(seen(job, shrink=shrink))
-                own_out = np.where(good, own_out, new_out / shrink)
+                new_out, new_lse = finish(seen(job, power=power))
+                own_out = np.where(good, own_out, new_out / power)
                 own_lse = np.where(safe[..., 0], own_lse, new_lse)
                 good = np.isfinite(own_out)
         return own_out, own_lse
@@ -155,9 +158,8 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
 
     def add_to_bias(heads, rows, cols, d):
         """Add the gradient of a tile, summed where heads, rows or columns share a bias."""
-        shared = tuple(at if n > 1 else slice(0, 1) for at, n in zip(heads, d_bias.shape, strict=False))
-        there = cut(d_bias[shared], rows, cols)
-        d = d.reshape((1,) * (there.ndim - d.ndim) + d.shape)
+        outer = (min(i, n - 1) for i, n in zip(heads, d_bias.shape[:-3], strict=False))
+        there = cut(d_bias[(*outer, heads[-1] if d_bias.shape[-3] > 1 else slice(1))], rows, cols)
         there += d.sum(axis=tuple(i for i, n in enumerate(there.shape) if n == 1), keepdims=True)
 
     @np.errstate(all="ignore")
@@ -166,16 +168,14 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
             visible, bias = pairs.tile(heads, rows, cols)
             own_q, *own_rows = (part(x[heads], rows) for x in (q, *of_rows))
             own_k, own_v = (part(x[heads], cols) for x in (k, v))
-            operands = own_q * scale, own_k, own_v, bias, softcap, visible, *own_rows
-            own_d_q, own_d_k, own_d_v, own_d_bias, _ = pull_back(*operands)
-            for whole, at, d in ((d_q, rows, own_d_q * scale), (d_k, cols, own_d_k), (d_v, cols, own_d_v)):
-                part(whole[heads], at)[...] += d
+            *d_qkv, d, _ = pull_back(own_q * scale, own_k, own_v, bias, softcap, visible, *own_rows)
+            for whole, at, x in zip((d_q, d_k, d_v), (rows, cols, cols), d_qkv, strict=True):
+                part(whole[heads], at)[...] += x
             if bias is not None:
-                add_to_bias(heads, rows, cols, own_d_bias)
+                add_to_bias(heads, rows, cols, d)
 
-    jobs = schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule)
-    by_heads = defaultdict(list)
+    jobs, of_heads = schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule), defaultdict(list)
     for job in jobs:
-        by_heads[repr(job[0])].append(job)
-    for_each(work, list(by_heads.values()) if d_bias is None else [jobs])
-    return d_q, d_k, d_v, d_bias, None, None
+        of_heads[str(job[0])].append(job)
+    for_each(work, list(of_heads.values()) if d_bias is None else [jobs])
+    return d_q * scale, d_k, d_v, d_bias, None, None

@@ -47,20 +47,26 @@ class Pairs:
         self.bare = mask is None and rule is None and bias is None
         self.views = [None if x is None else np.broadcast_to(x, shape) for x in (mask, bias)]
 
-        def of_rule(rows, cols):
-            return np.broadcast_to(rule.tile(rows, cols), (*shape[:-2], len(rows), len(cols)))
+        def limits(seen):
+            return np.where(seen, np.array(np.inf, dtype), np.array(-np.inf, dtype))
 
-        self.of_rule = lru_cache(maxsize=8)(of_rule)  # most heads ask for the same tiles
+        def of_rule(rows, cols):
+            return np.broadcast_to(limits(rule.tile(rows, cols)), (*shape[:-2], len(rows), len(cols)))
+
+        self.limits, self.of_rule = limits, lru_cache(maxsize=8)(of_rule)  # most heads ask for the same tiles
 
     def tile(self, heads, rows, cols):
-        """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias."""
+        """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias.
+
+        numpy: booleans are slow, so a visible pair is inf and a hidden one -inf: upper bounds of their scores.
+        """
         hides = self.rule is not None and not self.rule.covers(rows, cols)
         mask, bias = (None if x is None else cut(x[heads], rows, cols) for x in self.views)
         bias = None if bias is None else bias.astype(self.dtype, copy=False)
         if mask is None and bias is None:
             return self.of_rule(rows, cols)[heads] if hides else None, None
-        visible = visibility(mask, None, bias, rows, cols)
-        return visible & self.of_rule(rows, cols)[heads] if hides else visible, bias
+        visible = self.limits(visibility(mask, None, bias, rows, cols))
+        return np.minimum(visible, self.of_rule(rows, cols)[heads]) if hides else visible, bias
 
 
 def tile_size(block_size, shape):
@@ -98,6 +104,7 @@ def masked_scores(q, k, visible, bias, softcap):
     """Scores of one tile of scaled queries and keys after softcap, bias and mask, -inf where hidden (C1 to C4).
 
     visible and bias are those of the tile; None is a tile without. The scores lie in the buffer of this thread.
+    numpy: fmin takes -inf where a hidden score is NaN, and inf for a visible one, which makes the row NaN as well (E3).
     """
     scores = product(q, k.mT, reuse="scores")
     doubtful = (scores,) if scores.size < q.size + k.size else (q, k)
@@ -106,9 +113,7 @@ def masked_scores(q, k, visible, bias, softcap):
     biased = cap(scores, softcap)
     if bias is not None:
         biased += bias
-    if visible is not None:
-        np.copyto(biased, -np.inf, where=~visible)
-    return biased
+    return biased if visible is None else np.fmin(biased, visible, out=biased)
 
 
 def start(q, v, sinks):
@@ -134,8 +139,8 @@ def extend(state, masked, visible, v):
     numerators = np.exp(masked, out=masked) if top is None else shifted_exp(masked, shift(top))
     total += row_sums(numerators)
     blended = product(numerators, v, reuse="blended")
-    acc += blended if all_finite(blended) else blend(numerators, v, visible)
-    found = True if visible is None else visible.any(axis=-1, keepdims=True)
+    acc += blended if all_finite(blended) else blend(numerators, v, None if visible is None else visible > 0)
+    found = True if visible is None else row_top(visible) > 0
     return Rows(top, total, found is True or state.found | found, acc)
 
 
@@ -157,7 +162,7 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     Source: Dao 2023, "FlashAttention-2", algorithm 2.
     """
     found = np.isfinite(lse)
-    counted = found if visible is None else visible & found
+    counted = found if visible is None else (visible > 0) & found
     masked = masked_scores(q, k, visible, bias, softcap)
     weights = shifted_exp(masked, np.where(found, lse, 0))
     np.copyto(weights, 0, where=~counted)

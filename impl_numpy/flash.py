@@ -7,15 +7,29 @@ rows. Its time is that of the visible tiles, and no T x S array is ever made.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections import defaultdict
+from functools import reduce
 
 import numpy as np
 
 from . import arguments, checks
-from .arrays import for_each, operand
+from .arrays import all_finite, for_each, operand
 from .attention import default_scale, prepare
-from .masks import cut, split_mask, visibility
-from .tiles import LARGEST, extend, finish, key_tiles, masked_scores, part, start, tile_size, tiles
+from .masks import cut, split_mask
+from .tiles import (
+    LARGEST,
+    Pairs,
+    Rows,
+    extend,
+    finish,
+    key_tiles,
+    masked_scores,
+    part,
+    pull_back,
+    start,
+    tile_size,
+    tiles,
+)
 
 
 def flash_attention(
@@ -34,9 +48,9 @@ def flash_attention(
 ):
     """Do what `attention` does tile by tile, and never hold a T x S array.
 
-    Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 512) by default, with more keys
-    where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work. Returns
-    out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
+    Takes what `attention` takes, and block_size = (queries, keys) that a tile has at most, (512, 1024) by default,
+    with more keys where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work.
+    Returns out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
     Raises what `attention` raises, and ValueError for a tile size < 1.
     Source: Dao et al. 2022, "FlashAttention", algorithm 1; Milakov and Gimelshein 2018, algorithm 3.
@@ -54,66 +68,114 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     """The output and the lse of checked arguments, computed tile by tile."""
     dtype, scale = q.dtype, default_scale(scale, q)
     q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
-    out, lse = walk(tile, q, k, v, *split_mask(mask, is_causal), bias, scale, softcap, sinks)
+    pairs = Pairs(*split_mask(mask, is_causal), bias, shape, q.dtype)
+    out, lse = walk(tile, q, k, v, pairs, scale, softcap, sinks)
     return out.astype(dtype, copy=False), lse
 
 
-def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
+def schedule(tile, shape, rule):
+    """The jobs: some heads, a range of queries, and the tiles of keys that their rule lets them reach.
+
+    numpy: several heads where tiles are small, but so few that there are some jobs for each thread. The last queries,
+    which often see the most keys, come first.
+    """
+    (T, S), lead = shape[-2:], shape[:-2] or (1,)
+    of_rows = [(rows, key_tiles(rule, rows, S, tile[1])) for rows in reversed(tiles(T, tile[0]))]
+    pairs = max(1, min(tile[0], T) * min(tile[1], S))
+    most = max(1, min(LARGEST // pairs, math.prod(lead) * len(of_rows) // 8))
+    heads = [(*i, slice(some.start, some.stop)) for i in np.ndindex(lead[:-1]) for some in tiles(lead[-1], most)]
+    return [(some, rows, cols) for rows, cols in of_rows for some in heads]
+
+
+def walk(tile, q, k, v, pairs, scale, softcap, sinks):
     """The output and the lse of all queries, once each of them has seen its keys tile by tile.
 
-    A job is one query tile of one head, or of several heads where tiles are small; threads share the jobs. The
-    whole of the mask and the bias is never converted nor broadcast in memory.
+    Threads share the jobs.
 
     numpy: the maximum of a row is needed only where exp would overflow without it, or lose everything. To find and
     subtract it takes a tenth of the time, so the sums are first taken without, and again for the rows where they come
     near the limits. Where they overflow then, values were near the largest number: these are scaled by a power of 2,
     which changes no digit.
     """
-    T, S, lead = q.shape[-2], k.shape[-2], q.shape[:-2] or (1,)
-    out, lse = np.empty((*lead, T, v.shape[-1]), q.dtype), np.empty((*lead, T), q.dtype)
-    of_one_head = [None if x is None else np.atleast_2d(x).shape[-2:] for x in (q, k, v, sinks)] + [(T, S), (T, S)]
-    operands = zip((q, k, v, sinks, mask, bias), of_one_head, strict=True)
-    views = [None if x is None else np.broadcast_to(x, (*lead, *sizes)) for x, sizes in operands]
-    power = 2.0 ** -(2 * S).bit_length()  # numpy: values that are this much smaller have a sum that does not overflow
-    # Most heads ask for the same tiles.
-    tiles_of = lru_cache(8)(lambda rows: key_tiles(rule, rows, S, tile[1]))
-    of_rule = lru_cache(8)(lambda *tile: np.broadcast_to(rule.tile(*tile), (*lead, *map(len, tile))))
+    shape, lead = (*q.shape[:-1], k.shape[-2]), q.shape[:-2] or (1,)
+    out, lse = (np.zeros((*lead, shape[-2], n), q.dtype) for n in (v.shape[-1], 1))
+    views = [None if x is None else np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, sinks)]
+    small = 2.0 ** -(2 * shape[-1]).bit_length()  # the sum of values that are so much smaller does not overflow
+
+    def seen(job, acc=None, power=1):
+        """The rows of a job once they have seen their keys; given `acc`, where to sum up, they have no maximum."""
+        heads, rows, reached = job
+        own_q, own_k, own_v, own_sinks = (None if x is None else x[heads] for x in views)
+        own_q, own_v = part(own_q, rows) * scale, own_v if power == 1 else own_v * power
+        state = start(own_q, own_v if acc is None else own_v[..., :0], own_sinks)
+        state = state if acc is None else Rows(None, np.exp(state.top), state.found, acc)
+
+        def one_more(state, cols):
+            visible, bias = pairs.tile(heads, rows, cols)
+            masked = masked_scores(own_q, part(own_k, cols), visible, bias, softcap)
+            return extend(state, masked, visible, part(own_v, cols))
+
+        return reduce(one_more, reached, state)  # a function, since a loop would keep a tile while it makes the next
+
+    def corrected(job, sums, own_out, own_lse):
+        """What was found without a maximum, taken anew where it may have lost digits or overflown."""
+        safe = np.logical_not(sums.found) | (2.0**-64 < sums.total) & (sums.total < 2.0**64)
+        # Where the numerators are small, a product with a tiny value may be lost.
+        least = np.where(sums.found & (sums.total < 1), 2.0**-60, -1)
+        good = safe & (least < np.abs(own_out)) & (np.abs(own_out) < np.inf)
+        for power in (1, small):
+            if not good.all():
+                new_out, new_lse = finish(seen(job, power=power))
+                own_out = np.where(good, own_out, new_out / power)
+                own_lse = np.where(safe[..., 0], own_lse, new_lse)
+                good = np.isfinite(own_out)
+        return own_out, own_lse
 
     @np.errstate(all="ignore")
     def work(job):
-        heads, rows = job
-        own_q, own_k, own_v, own_sinks, own_mask, own_bias = (None if x is None else x[heads] for x in views)
-        own_q = part(own_q, rows) * scale
+        heads, rows, _ = job
+        own_out, own_lse = part(out[heads], rows), part(lse[heads], rows)[..., 0]
+        sums = seen(job, own_out)
+        _, own_lse[...] = finish(sums)
+        if not (sums.total.min() >= 1 and sums.total.max() < 2.0**64 and all_finite(own_out)):
+            own_out[...], own_lse[...] = corrected(job, sums, own_out, own_lse)
 
-        def seen(state, shrink=1):
-            for cols in tiles_of(rows):
-                bias_there = None if bias is None else cut(own_bias, rows, cols).astype(q.dtype, copy=False)
-                visible, hides = None, rule is not None and not rule.covers(rows, cols)
-                if hides or mask is not None or bias is not None:
-                    visible = visibility(own_mask, None, bias_there, rows, cols)
-                    visible = visible & of_rule(rows, cols)[heads] if hides else visible
-                masked = masked_scores(own_q, part(own_k, cols), visible, bias_there, softcap)
-                values = part(own_v, cols)
-                state = extend(state, masked, visible, values if shrink == 1 else values * shrink)
-            return state
+    for_each(work, schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule))
+    return out.reshape(*shape[:-1], v.shape[-1]), lse.reshape(shape[:-1])
 
-        begun = start(own_q, own_v, own_sinks)
-        sums = seen(begun._replace(top=None, total=np.exp(begun.top)))
-        own_out, own_lse = finish(sums)
-        safe = np.logical_not(sums.found) | (2.0**-64 < sums.total) & (sums.total < 2.0**64)
-        small = sums.found & (sums.total < 1)  # where the numerators are small, a product with a tiny value may be lost
-        least = np.where(small, 2.0**-60, -1)
-        good = safe & (least < np.abs(own_out)) & (np.abs(own_out) < np.inf)
-        for shrink in (1, power):
-            if not good.all():
-                new_out, new_lse = finish(seen(start(own_q, own_v, own_sinks), shrink))
-                own_out = np.where(good, own_out, new_out / shrink)
-                own_lse = np.where(safe[..., 0], own_lse, new_lse)
-                good = np.isfinite(own_out)
-        part(out[heads], rows)[...], lse[heads][..., rows.start : rows.stop] = own_out, own_lse
 
-    row_tiles, pairs = tiles(T, tile[0]), max(1, min(tile[0], T) * min(tile[1], S))
-    most = max(1, min(LARGEST // pairs, math.prod(lead) * len(row_tiles) // 8))  # numpy: some jobs for each thread
-    heads = [(*i, slice(n.start, n.stop)) for i in np.ndindex(lead[:-1]) for n in tiles(lead[-1], most)]
-    for_each(work, [(some, rows) for rows in reversed(row_tiles) for some in heads])
-    return out.reshape(*q.shape[:-1], v.shape[-1]), lse.reshape(q.shape[:-1])
+def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_lse):
+    """The gradients of queries, keys, values, bias, softcap and sinks, by the same walk with the weights computed anew.
+
+    numpy: a job is some heads, all queries of which add to its keys; a bias gets one job, so that its order is one.
+    Nobody asks for the gradients of softcap and sinks, which are None.
+    """
+    shape, lead = (*q.shape[:-1], k.shape[-2]), q.shape[:-2] or (1,)
+    delta = (d_out * out).sum(axis=-1, keepdims=True) - (0 if d_lse is None else d_lse[..., None])
+    q, k, v, *of_rows = (x.reshape(*lead, *x.shape[-2:]) for x in (q, k, v, lse[..., None], d_out, delta))
+    d_q, d_k, d_v = (np.zeros(x.shape, x.dtype) for x in (q, k, v))
+    d_bias = None if pairs.bias is None else np.zeros((1,) * (q.ndim - pairs.bias.ndim) + pairs.bias.shape, q.dtype)
+
+    def add_to_bias(heads, rows, cols, d):
+        """Add the gradient of a tile, summed where heads, rows or columns share a bias."""
+        outer = (min(i, n - 1) for i, n in zip(heads, d_bias.shape[:-3], strict=False))
+        there = cut(d_bias[(*outer, heads[-1] if d_bias.shape[-3] > 1 else slice(1))], rows, cols)
+        there += d.sum(axis=tuple(i for i, n in enumerate(there.shape) if n == 1), keepdims=True)
+
+    @np.errstate(all="ignore")
+    def work(jobs):
+        for heads, rows, cols in ((heads, rows, cols) for heads, rows, reached in jobs for cols in reached):
+            visible, bias = pairs.tile(heads, rows, cols)
+            own_q, *own_rows = (part(x[heads], rows) for x in (q, *of_rows))
+            own_k, own_v = (part(x[heads], cols) for x in (k, v))
+            *d_qkv, d, _ = pull_back(own_q * scale, own_k, own_v, bias, softcap, visible, *own_rows)
+            for whole, at, x in zip((d_q, d_k, d_v), (rows, cols, cols), d_qkv, strict=True):
+                part(whole[heads], at)[...] += x
+            if bias is not None:
+                add_to_bias(heads, rows, cols, d)
+
+    jobs, of_heads = schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule), defaultdict(list)
+    for job in jobs:
+        of_heads[str(job[0])].append(job)
+    for_each(work, list(of_heads.values()) if d_bias is None else [jobs])
+    return d_q * scale, d_k, d_v, d_bias, None, None

@@ -6,6 +6,7 @@ output `acc`, and whether anything was `found`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -13,10 +14,10 @@ import numpy as np
 
 from .arrays import all_finite, product, row_sums, shifted_exp
 from .attention import blend, cap, scaled_scores
-from .masks import reach
+from .masks import cut, reach, visibility
 from .softmax import close, exponentials, row_top, shift
 
-BLOCK_SIZE = (256, 512)
+BLOCK_SIZE = (512, 1024)
 # numpy: pairs that one operation takes, of several heads together. Between operations a thread waits for Python's lock,
 # and is late when it gets it: that would cost more than scores that leave the cache of the core.
 LARGEST = 2**19
@@ -32,6 +33,40 @@ class Rows(NamedTuple):
     total: Any
     found: Any
     acc: Any
+
+
+class Pairs:
+    """Which pairs are visible and what their bias is, read tile by tile and never as a whole."""
+
+    def __init__(self, mask, rule, bias, shape, dtype):
+        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be
+        None.
+        """
+        shape = shape if len(shape) > 2 else (1, *shape)
+        self.rule, self.bias, self.dtype = rule, bias, dtype
+        self.bare = mask is None and rule is None and bias is None
+        self.views = [None if x is None else np.broadcast_to(x, shape) for x in (mask, bias)]
+
+        def limits(seen):
+            return np.where(seen, np.array(np.inf, dtype), np.array(-np.inf, dtype))
+
+        def of_rule(rows, cols):
+            return np.broadcast_to(limits(rule.tile(rows, cols)), (*shape[:-2], len(rows), len(cols)))
+
+        self.limits, self.of_rule = limits, lru_cache(maxsize=8)(of_rule)  # most heads ask for the same tiles
+
+    def tile(self, heads, rows, cols):
+        """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias.
+
+        numpy: booleans are slow, so a visible pair is inf and a hidden one -inf: upper bounds of their scores.
+        """
+        hides = self.rule is not None and not self.rule.covers(rows, cols)
+        mask, bias = (None if x is None else cut(x[heads], rows, cols) for x in self.views)
+        bias = None if bias is None else bias.astype(self.dtype, copy=False)
+        if mask is None and bias is None:
+            return self.of_rule(rows, cols)[heads] if hides else None, None
+        visible = self.limits(visibility(mask, None, bias, rows, cols))
+        return np.minimum(visible, self.of_rule(rows, cols)[heads]) if hides else visible, bias
 
 
 def tile_size(block_size, shape):
@@ -69,6 +104,7 @@ def masked_scores(q, k, visible, bias, softcap):
     """Scores of one tile of scaled queries and keys after softcap, bias and mask, -inf where hidden (C1 to C4).
 
     visible and bias are those of the tile; None is a tile without. The scores lie in the buffer of this thread.
+    numpy: fmin takes -inf where a hidden score is NaN, and inf for a visible one, which makes the row NaN as well (E3).
     """
     scores = product(q, k.mT, reuse="scores")
     doubtful = (scores,) if scores.size < q.size + k.size else (q, k)
@@ -77,9 +113,7 @@ def masked_scores(q, k, visible, bias, softcap):
     biased = cap(scores, softcap)
     if bias is not None:
         biased += bias
-    if visible is not None:
-        np.copyto(biased, -np.inf, where=~visible)
-    return biased
+    return biased if visible is None else np.fmin(biased, visible, out=biased)
 
 
 def start(q, v, sinks):
@@ -87,7 +121,7 @@ def start(q, v, sinks):
     shape = (*q.shape[:-1], 1)
     top = np.full(shape, -np.inf, q.dtype) if sinks is None else np.broadcast_to(sinks, shape)
     found = False if sinks is None else top != -np.inf
-    total = exponentials(top, found, top)
+    total = np.zeros(shape, q.dtype) if sinks is None else exponentials(top, found, top)
     return Rows(top, total, found, np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
 
 
@@ -105,15 +139,17 @@ def extend(state, masked, visible, v):
     numerators = np.exp(masked, out=masked) if top is None else shifted_exp(masked, shift(top))
     total += row_sums(numerators)
     blended = product(numerators, v, reuse="blended")
-    acc += blended if all_finite(blended) else blend(numerators, v, visible)
-    found = True if visible is None else visible.any(axis=-1, keepdims=True)
-    return Rows(top, total, state.found | found, acc)
+    acc += blended if all_finite(blended) else blend(numerators, v, None if visible is None else visible > 0)
+    found = True if visible is None else row_top(visible) > 0
+    return Rows(top, total, found is True or state.found | found, acc)
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
-    top = np.zeros((), state.total.dtype) if state.top is None else state.top
-    divisor, lse = close(top, state.total, state.found)
+    if state.top is None and state.found is True:
+        divisor, lse = state.total, np.log(state.total)
+    else:
+        divisor, lse = close(np.zeros_like(state.total) if state.top is None else state.top, state.total, state.found)
     return np.divide(state.acc, divisor, out=state.acc), lse[..., 0]
 
 
@@ -126,7 +162,7 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     Source: Dao 2023, "FlashAttention-2", algorithm 2.
     """
     found = np.isfinite(lse)
-    counted = found if visible is None else visible & found
+    counted = found if visible is None else (visible > 0) & found
     masked = masked_scores(q, k, visible, bias, softcap)
     weights = shifted_exp(masked, np.where(found, lse, 0))
     np.copyto(weights, 0, where=~counted)

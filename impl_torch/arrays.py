@@ -119,12 +119,12 @@ def product(a, b, reuse=None):
 
 
 def shifted_exp(x, shift):
-    """exp(x - shift), written over `x`.
+    """exp(x - shift), written over `x`; shift=None is 0.
 
     torch: exp2 takes half as long as exp, and a sixth where scores are -inf; but beyond the last whole vector its
     last bit is another, which would depend on the rest of the batch (F3).
     """
-    x = x.sub_(shift)
+    x = x if shift is None else x.sub_(shift)
     return x.exp_() if x.shape[-1] % 16 else x.mul_(LOG2E).exp2_()
 
 

@@ -130,7 +130,8 @@ class Walk(torch.autograd.Function):
                 break
             # Where the numerators are small, a product with a tiny value may be lost.
             tame, tiny = (state.total < 2.0**64) & (2.0**-64 < state.total), (state.total < 1) & (out.abs() < 2.0**-60)
-            known = ~state.found | (state.top is not None)
+            found = torch.as_tensor(state.found, device=out.device)
+            known = ~found | (state.top is not None)
             safe, good = (known | tame)[..., 0], out.isfinite() & (known | tame & ~tiny)
             if good.all():
                 break
@@ -208,7 +209,8 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
             return state
 
         own_out, own_lse = Walk.first_good(seen, attempts)
-        part(out[heads], rows)[...], part(lse[heads], rows)[...] = own_out, own_lse[..., None]
+        part(out[heads], rows).copy_(own_out)
+        part(lse[heads], rows).copy_(own_lse[..., None])
 
     in_threads = Walk.can_be_seen(q) and math.prod(shape) > LARGEST
     jobs = schedule(tile, shape if in_threads else shape[-2:], pairs.rule)

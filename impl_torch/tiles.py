@@ -24,7 +24,7 @@ LARGEST = 256 * 512
 class Rows(NamedTuple):
     """What is known of some rows so far: top, total, found (*B, [H,] t, 1) and acc (*B, [H,] t, Dv).
 
-    torch: top=None says that no maximum is subtracted.
+    torch: top=None says that no maximum is subtracted; found is True or False where all rows agree.
     """
 
     top: Any
@@ -47,7 +47,8 @@ class Pairs:
 
         def of_rule(rows, cols, device):
             seen = rule.tile(*(torch.arange(x.start, x.stop, device=device) for x in (rows, cols)))
-            return seen.expand(*shape[:-2], *seen.shape[-2:])
+            limits = torch.where(seen, torch.inf, -torch.inf).to(dtype)
+            return limits.expand(*shape[:-2], *seen.shape[-2:])
 
         # Most heads ask for the same tiles.
         self.of_rule = of_rule if torch.compiler.is_compiling() else lru_cache(maxsize=8)(of_rule)
@@ -55,7 +56,8 @@ class Pairs:
     def tile(self, heads, rows, cols):
         """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias.
 
-        torch: where a rule alone hides, and of the last keys alone, the visible pairs are those of these keys.
+        torch: booleans are slow, so a visible pair is inf and a hidden one -inf: upper bounds of their scores.
+        Where a rule alone hides, and of the last keys alone, the visible pairs are those of these keys.
         """
         hides = self.rule is not None and not self.rule.covers(rows, cols)
         if self.mask is None and self.bias is None:
@@ -65,8 +67,9 @@ class Pairs:
         wide = (None if x is None else x.expand(self.shape)[heads] for x in (self.mask, self.bias))
         mask, bias = (None if x is None else part(part(x, rows).mT, cols).mT for x in wide)
         bias = None if bias is None else bias.to(self.dtype)
-        visible = visibility(mask, None, bias, *(torch.arange(len(x), device=self.device) for x in (rows, cols)))
-        return visible & self.of_rule(rows, cols, self.device)[heads] if hides else visible, bias
+        seen = visibility(mask, None, bias, *(torch.arange(len(x), device=self.device) for x in (rows, cols)))
+        visible = torch.where(seen, torch.inf, -torch.inf).to(self.dtype)
+        return torch.minimum(visible, self.of_rule(rows, cols, self.device)[heads]) if hides else visible, bias
 
 
 def tile_size(block_size, shape):
@@ -112,7 +115,8 @@ def masked_scores(q, k, visible, bias, softcap):
     if bias is not None:
         biased = biased + bias
     if visible is not None:
-        biased[..., -visible.shape[-1] :].masked_fill_(~visible, -torch.inf)
+        edge = biased[..., -visible.shape[-1] :]
+        edge.clamp_(max=visible) if all_finite(edge) else edge.masked_fill_(visible < 0, -torch.inf)
     return biased
 
 
@@ -120,8 +124,9 @@ def start(q, v, sinks):
     """Rows that have seen no key yet; a sink is in the denominator from the beginning (C7)."""
     shape = (*q.shape[:-1], 1)
     top = q.new_full(shape, -torch.inf) if sinks is None else sinks.expand(shape)
-    found = top != -torch.inf
-    return Rows(top, torch.exp(top - shift(top)), found, q.new_zeros((*q.shape[:-1], v.shape[-1])))
+    total = q.new_zeros(shape) if sinks is None else torch.exp(top - shift(top))
+    found = False if sinks is None else top != -torch.inf
+    return Rows(top, total, found, q.new_zeros((*q.shape[:-1], v.shape[-1])))
 
 
 def extend(state, masked, visible, v):
@@ -136,24 +141,24 @@ def extend(state, masked, visible, v):
         total, acc = total * shrink, acc.mul_(shrink)
     numerators = shifted_exp(masked, None if top is None else shift(top))
     sums, blended = row_sums(numerators), product(numerators, v, reuse="blended")
-    narrow = visible is None or visible.shape[-1] < masked.shape[-1]
     if not all_finite(blended):
         finite, broken = finite_part(v, alike=True)
         seen = torch.ones_like(numerators)
         if visible is not None:
-            seen[..., -visible.shape[-1] :].mul_(visible)
+            seen[..., -visible.shape[-1] :].copy_(visible > 0)
         reached = seen @ broken.to(v.dtype) > 0
         blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))
-    # torch: booleans are slow to reduce, and need not be where the first keys are visible or a sum is above 0.
-    all_found = narrow or all_finite(sums.log())
-    found = torch.ones_like(state.found) if all_found else state.found | visible.any(dim=-1, keepdim=True)
+    all_found = state.found is True or visible is None or visible.shape[-1] < masked.shape[-1]
+    found = all_found or state.found | (visible.amax(dim=-1, keepdim=True) > 0)
     return Rows(top, total + sums, found, acc.add_(blended))
 
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
-    top = torch.zeros_like(state.total) if state.top is None else state.top
-    divisor, lse = close(top, state.total, state.found)
+    top, total = 0 if state.top is None else shift(state.top), state.total
+    if state.found is True:
+        return state.acc.div_(total), (total.log() + top)[..., 0]
+    divisor, lse = close(total.new_full((), 0) + top, total, torch.as_tensor(state.found, device=total.device))
     return state.acc.div_(divisor), lse[..., 0]
 
 
@@ -164,14 +169,17 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     part; delta (..., t, 1) is sum(d_out * out) - d_lse. Returns (d_q, d_k, d_v, d_bias, d_softcap), None for what
     is None. Source: Dao 2023, "FlashAttention-2", algorithm 2, lines 11 to 16.
     """
-    wide = None if visible is None else pad(visible, (k.shape[-2] - visible.shape[-1], 0), value=True)
     if not all_finite(lse):
-        visible = wide = (lse < torch.inf).expand(*lse.shape[:-1], k.shape[-2]) & (True if wide is None else wide)
+        missing = k.shape[-2] - (0 if visible is None else visible.shape[-1])
+        wide = lse.new_full((), torch.inf) if visible is None else pad(visible, (missing, 0), value=torch.inf)
+        visible = torch.where(lse < torch.inf, wide, -torch.inf).expand(*lse.shape[:-1], k.shape[-2])
 
     def hide(x, value):
         """What is hidden is chosen away before anything is made of it, so that no derivative meets it either (E2)."""
         if visible is not None:
-            x[..., -visible.shape[-1] :].masked_fill_(~visible, value)
+            edge = x[..., -visible.shape[-1] :]
+            finite = value != 0 and all_finite(edge)
+            edge.clamp_(max=visible) if finite else edge.masked_fill_(visible < 0, value)
         return x
 
     scores = product(q, k.mT, reuse="scores")
@@ -181,12 +189,13 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     biased = capped if softcap is None and bias is None else capped + (0 if bias is None else bias)
     weights = shifted_exp(hide(biased, -torch.inf), lse)
     d_v = product(weights.mT, d_out, reuse="d_v")
-    d_weights = hide(product(d_out, v.mT, reuse="d_weights"), 0)
+    d_weights = product(d_out, v.mT, reuse="d_weights")
+    d_weights = d_weights if visible is None or all_finite(d_weights) else hide(d_weights, 0)
     d_biased = d_weights.sub_(delta).mul_(weights)
     if not all_finite(delta):  # a NaN that comes back to a row is for what it sees alone
         d_biased = hide(d_biased, 0)
-        lost = (~delta.isfinite() if wide is None else ~delta.isfinite() & wide).any(dim=-2)[..., None]
-        d_v = torch.where(lost, torch.nan, d_v)
+        seen = hide(torch.ones_like(weights), 0) > 0
+        d_v = torch.where((seen & ~delta.isfinite()).any(dim=-2)[..., None], torch.nan, d_v)
     d_softcap = None if curve is None else (d_biased * curve).sum()
     d_scores = d_biased if softcap is None else d_biased * slope
     d_q, d_k = product(d_scores, k, reuse="d_q"), product(d_scores.mT, q, reuse="d_k")

@@ -37,7 +37,7 @@ def flash_attention(
 
     Takes what `attention` takes, and block_size = (queries, keys) of a tile, (256, 1024) by default, with more keys
     where queries are few. ATTENTION_THREADS, or else OMP_NUM_THREADS, says how many threads work; where
-    T * S <= 131072, they are those of torch itself. Returns
+    all heads together have at most 131072 pairs, they are those of torch itself. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
     The gradient takes the same tiles, twice differentiable but not in forward mode; torch.compile unrolls them.
@@ -212,7 +212,7 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
         part(out[heads], rows).copy_(own_out)
         part(lse[heads], rows).copy_(own_lse[..., None])
 
-    in_threads = Walk.can_be_seen(q) and math.prod(shape) > LARGEST
+    in_threads = Walk.can_be_seen(q) and math.prod(shape) > LARGEST // 4
     jobs = schedule(tile, shape if in_threads else shape[-2:], pairs.rule)
     for_each(work, jobs) if in_threads else [work(job) for job in jobs]
     return out, lse[..., 0]
@@ -225,7 +225,7 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
     """
     *lead, T, _ = shape = (*q.shape[:-1], k.shape[-2])
     # All heads may add to one bias, and to the softcap.
-    in_threads = math.prod(shape) > LARGEST and not (pairs.needs_bias or is_array(softcap))
+    in_threads = math.prod(shape) > LARGEST // 4 and not (pairs.needs_bias or is_array(softcap))
     in_threads = in_threads and Walk.can_be_seen(q) and not torch.is_grad_enabled()
     jobs = schedule(tile, shape if in_threads else shape[-2:], pairs.rule)
     d_q, d_k, d_v = (q.new_empty(x.shape) if jobs else q.new_zeros(x.shape) for x in (q, k, v))

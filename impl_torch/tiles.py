@@ -18,7 +18,7 @@ from .masks import reach, visibility
 from .softmax import close, row_top, shift
 
 BLOCK_SIZE = (256, 1024)  # torch: more keys than the cache asks for, since each call of it takes some microseconds
-LARGEST = 256 * 512
+LARGEST = 2**19  # torch: pairs of one job, of several heads together, since each call takes some microseconds as well
 
 
 class Rows(NamedTuple):
@@ -75,7 +75,7 @@ class Pairs:
 def tile_size(block_size, shape):
     """The queries and keys of a tile: where queries are few, the default takes more keys."""
     queries, keys = BLOCK_SIZE
-    return tuple(block_size or (queries, max(keys, LARGEST // max(1, min(queries, shape[-2])))))
+    return tuple(block_size or (queries, max(keys, LARGEST // 4 // max(1, min(queries, shape[-2])))))
 
 
 def key_tiles(rule, rows, S, size):
@@ -98,7 +98,7 @@ def tiles(length, size):
 
 def part(x, positions):
     """The tile of x (..., n, D) that stands at a range of positions."""
-    return x[..., positions.start : positions.stop, :]
+    return x if len(positions) == x.shape[-2] else x[..., positions.start : positions.stop, :]
 
 
 def masked_scores(q, k, visible, bias, softcap):
@@ -155,10 +155,12 @@ def extend(state, masked, visible, v):
 
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
-    top, total = 0 if state.top is None else shift(state.top), state.total
-    if state.found is True:
-        return state.acc.div_(total), (total.log() + top)[..., 0]
-    divisor, lse = close(total.new_full((), 0) + top, total, torch.as_tensor(state.found, device=total.device))
+    top, total, found = state.top, state.total, state.found
+    if found is True:
+        lse = total.log() if top is None else total.log() + shift(top)
+        return state.acc.div_(total), lse[..., 0]
+    top = torch.zeros_like(total) if top is None else top
+    divisor, lse = close(top, total, torch.as_tensor(found, device=total.device))
     return state.acc.div_(divisor), lse[..., 0]
 
 
@@ -190,7 +192,8 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     weights = shifted_exp(hide(biased, -torch.inf), lse)
     d_v = product(weights.mT, d_out, reuse="d_v")
     d_weights = product(d_out, v.mT, reuse="d_weights")
-    d_weights = d_weights if visible is None or all_finite(d_weights) else hide(d_weights, 0)
+    if visible is not None and not all_finite(d_weights[..., -visible.shape[-1] :]):
+        d_weights = hide(d_weights, 0)
     d_biased = d_weights.sub_(delta).mul_(weights)
     if not all_finite(delta):  # a NaN that comes back to a row is for what it sees alone
         d_biased = hide(d_biased, 0)

@@ -87,6 +87,20 @@ def product(a, b, reuse=None):
     name, a thread of `for_each` writes the product over the last one of that name: new memory for each tile
     would cost more than half as much time as the product itself.
     """
+
+    def own_memory(shape):
+        key, kind = (reuse, a.dtype, shape), (reuse, a.dtype)
+        if key not in OWN.buffers:
+            size = math.prod(shape)
+            if kind not in OWN.buffers or OWN.buffers[kind].numel() < size:
+                OWN.buffers[kind] = a.new_empty(size)
+            OWN.buffers[key] = OWN.buffers[kind][:size].view(shape)
+        return OWN.buffers[key]
+
+    if reuse is not None and not torch.compiler.is_compiling() and hasattr(OWN, "buffers"):
+        shape = (*a.shape[:-1], b.shape[-1])
+        if all(n * m * a.element_size() % 64 == 0 for *_, n, m in (a.shape, b.shape, shape)):
+            return torch.bmm(a, b, out=own_memory(shape))
     kind = a.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         with torch.autocast(kind, enabled=False):
@@ -95,17 +109,6 @@ def product(a, b, reuse=None):
         return product(a.double(), b.double()).float()
     if kind != "cpu" or a.ndim == 2:
         return a @ b
-    shape = (*a.shape[:-1], b.shape[-1])
-
-    def own_memory(shape):
-        size, key = math.prod(shape), (reuse, a.dtype)
-        if key not in OWN.buffers or OWN.buffers[key].numel() < size:
-            OWN.buffers[key] = a.new_empty(size)
-        return OWN.buffers[key][:size].view(shape)
-
-    if reuse is not None and all(math.prod(x[-2:]) * a.element_size() % 64 == 0 for x in (a.shape, b.shape, shape)):
-        in_a_job = not torch.compiler.is_compiling() and hasattr(OWN, "buffers")
-        return torch.bmm(a, b, out=own_memory(shape)) if in_a_job else a @ b
 
     def padded(x):
         """Rows of zeros are added up to a multiple of 64 bytes, so that each matrix of a batch begins at one.
@@ -119,12 +122,12 @@ def product(a, b, reuse=None):
 
 
 def shifted_exp(x, shift):
-    """exp(x - shift), written over `x`.
+    """exp(x - shift), written over `x`; shift=None is 0.
 
     torch: exp2 takes half as long as exp, and a sixth where scores are -inf; but beyond the last whole vector its
     last bit is another, which would depend on the rest of the batch (F3).
     """
-    x = x.sub_(shift)
+    x = x if shift is None else x.sub_(shift)
     return x.exp_() if x.shape[-1] % 16 else x.mul_(LOG2E).exp2_()
 
 
@@ -200,19 +203,19 @@ def for_each(work, jobs):
         with lock:
             return next(left, None)
 
-    # torch: what is made in inference mode can be written into in inference mode only.
-    mode = torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad
-
     def until_none_is_left():
-        before, OWN.buffers = torch.get_num_threads(), {}
+        before = torch.get_num_threads()
         torch.set_num_threads(1)
+        if not float32_is_loose():
+            OWN.buffers = {}
         try:
-            with mode():
+            # torch: inference mode takes less time for each operation. What it made, it alone may write into.
+            with torch.inference_mode(), torch.autocast("cpu", enabled=False):
                 for job in iter(take, None):
                     work(job)
         finally:
             torch.set_num_threads(before)
-            del OWN.buffers
+            vars(OWN).clear()
 
     futures = [pool().submit(until_none_is_left) for _ in range(min(threads, len(jobs)) - 1)]
     try:

@@ -218,3 +218,34 @@ def test_the_gradient_of_numpy_holds_no_array_of_all_pairs():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2048 * 2048 * 4 / 2
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system does not tell the peak")
+def test_torch_holds_no_array_of_all_pairs_forward_and_backward():
+    pytest.importorskip("impl_torch")
+    code = """
+import sys
+from pathlib import Path
+import torch, impl_torch
+
+def resident(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+def both_ways(length):
+    inputs = [torch.randn(length, 8).requires_grad_() for _ in range(3)]
+    out, lse = impl_torch.flash_attention(*inputs, is_causal=True)
+    torch.autograd.grad(out.sum() + lse.sum(), inputs)
+
+both_ways(600)  # the threads start
+Path("/proc/self/clear_refs").write_text("5")
+before = resident("VmRSS")
+both_ways(int(sys.argv[1]))
+print(resident("VmHWM") - before)
+"""
+    length = 6144
+    command = [sys.executable, "-c", code, str(length)]
+    settings = os.environ | {"ATTENTION_THREADS": "2"}
+    done = subprocess.run(command, env=settings, timeout=120, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < length * length  # bytes: a quarter of the scores

@@ -15,10 +15,10 @@ import numpy as np
 from jax import lax
 
 from . import arguments, checks
-from .arrays import finite_part, for_each, operand
+from .arrays import finite_part, operand, row_sums
 from .attention import SMALL, attention_core, default_scale, prepare
-from .masks import cut, split_mask, visibility
-from .tiles import extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
+from .masks import split_mask
+from .tiles import Pairs, Rows, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
 
 
 def flash_attention(
@@ -57,73 +57,107 @@ def flash_attention(
 
 # --- one tile after the other ----------------------------------------------------------------------------
 
-put = partial(lax.dynamic_update_slice_in_dim, axis=-2)
-
-
 @partial(jax.jit, static_argnames=("tile", "shape", "is_causal", "enable_gqa"))
 def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
-    """The output and the lse of checked arguments, computed tile by tile."""
+    """The output and the lse of checked arguments, computed tile by tile.
+
+    jax: the scale goes onto the queries here, so that JAX has its derivative.
+    """
     dtype = q.dtype
     q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
-    scale = default_scale(scale, q)
-    out, lse = walk(tile, q, k, v, *split_mask(mask, is_causal), bias, scale, softcap, sinks)
+    finite, broken = finite_part(q)
+    q = jnp.where(broken, jnp.nan, finite * default_scale(scale, q))
+    bias, softcap = None if bias is None else jnp.atleast_2d(bias), None if softcap is None else softcap.astype(q.dtype)
+
+    @jax.custom_jvp
+    def twice(*given):
+        return walk(tile, *given)
+
+    @twice.defjvp
+    def derivative(given, tangents):
+        results = twice(*given)
+        push = jax.linear_transpose(partial(walk_back, tile, *given, *results), *results)
+        dq, dk, dv, dpairs, _, dsoftcap, dsinks = tangents
+        return results, push((dq, dk, dv, dpairs.bias, dsoftcap, dsinks))
+
+    def backward(kept, d_results):
+        given, results = kept
+        d_q, d_k, d_v, d_bias, d_softcap, d_sinks = walk_back(tile, *given, *results, *d_results)
+        return d_q, d_k, d_v, Pairs(None, None, d_bias, shape, q.dtype), None, d_softcap, d_sinks
+
+    once = jax.custom_vjp(twice)
+    once.defvjp(lambda *given: (results := twice(*given), (given, results)), backward)
+    out, lse = once(q, k, v, Pairs(*split_mask(mask, is_causal), bias, shape, q.dtype), None, softcap, sinks)
     return out.astype(dtype), lse[..., 0]
 
 
-def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
-    """The output and the lse of all queries, once each of them has seen its keys tile by tile.
+def schedule(tile, shape, rule):
+    """The jobs: some heads, a range of queries, and the tiles of keys that their rule lets them reach.
 
-    jax: tiles have one size, so the last ones reach back; what they repeat is hidden. Large tiles that need no mask
-    have a loop of their own. The derivative in forward mode is `pull_back` transposed, tile by tile, and what JAX makes
-    of that in reverse mode is `pull_back` again; what belongs to some rows is added to all of them, since reverse mode
-    would copy all rows where some are replaced.
+    jax: a job is a loop, in which all heads see one tile after the other: the rule that it needs, and the first query
+    and the first key of each tile. Large tiles of which the rule hides nothing have a loop of their own without it.
     """
-    T, S, covers = q.shape[-2], k.shape[-2], rule.covers if rule else lambda rows, cols: True
-    t, s = min(tile[0], T), min(tile[1], S)
-    plan = [(x, key_tiles(rule, x, S, tile[1])) for x in tiles(T, tile[0])]
-    pairs = np.array([(row.start, col.start) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
-    bare = mask is None and bias is None and math.prod(q.shape[:-2]) * t * s > SMALL
-    free = [bare and len(x) == t and sum(len(y) == s and covers(x, y) is True for y in cols) for x, cols in plan]
-    jobs = [(x.start, n, len(cols), [y.start for y in cols]) for n, (x, cols) in zip(free, plan, strict=True)]
+    (T, S), (t, s) = shape[-2:], tile
+    pairs = [(rows, cols) for rows in tiles(T, t) for cols in key_tiles(rule, rows, S, s)]
+    large = rule is not None and math.prod(shape[:-2]) * t * s > SMALL
+    free = [large and rule.covers(*pair) is True for pair in pairs]
+    loops = [[(rows.start, cols.start) for (rows, cols), x in zip(pairs, free, strict=True) if x is y] for y in (True, False)]
+    return [(..., needed, np.array(firsts, np.int32)) for needed, firsts in zip((None, rule), loops) if firsts]
 
-    def own(masks, first, q, k, v, bias, mask=None, rule=None):
-        rows, cols = jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
-        bias = None if bias is None else cut(bias, rows, cols).astype(q.dtype)
-        visible = visibility(mask, rule, bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
-        return rows, visible if masks else None, (part(q, rows), part(k, cols), part(v, cols), bias)
 
-    @jax.custom_jvp
-    def rows_of(q, k, v, mask, rule, bias, softcap, sinks):
-        def of_queries(job):
-            def one_more(i, state, masks=True):
-                _, visible, (q_, k_, v_, bias_) = own(masks, (job[0], job[3][i]), q, k, v, bias, mask, rule)
-                return extend(state, masked_scores(q_, k_, visible, bias_, softcap), visible, v_)
+def walk(tile, q, k, v, pairs, scale, softcap, sinks):
+    """The output and the lse of all queries, once each of them has seen its keys tile by tile."""
+    t, s = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2])
 
-            state = start(q[..., :t, :], v, sinks)
-            if job[3].size == 1:
-                return finish(one_more(0, state, masks=not all(free)))
-            state = lax.fori_loop(0, job[1], partial(one_more, masks=False), state) if any(free) else state
-            return finish(lax.fori_loop(job[1], job[2], one_more, state) if sum(free) < len(pairs) else state)
+    def one_more(pairs, state, first):
+        rows, cols = (first[0], t), (first[1], s)
+        visible, bias = pairs.tile(..., rows, cols)
+        masked = masked_scores(part(q, rows), part(k, cols), visible, bias, softcap)
+        own = extend(Rows(*(part(x, rows) for x in state)), masked, visible, part(v, cols))
+        return Rows(*(put(x, new, rows) for x, new in zip(state, own, strict=True))), None
 
-        return for_each(of_queries, jobs, T) if len(pairs) else finish(start(q, v, sinks))
+    def put(x, new, rows):
+        return new if t == x.shape[-2] else lax.dynamic_update_slice_in_dim(x, new, rows[0], axis=-2)
 
-    @rows_of.defjvp
-    def derivative(primals, tangents):
-        (q, k, v, mask, rule, bias, softcap, sinks), (out, lse) = primals, rows_of(*primals)
-        dq, dk, dv, _, _, dbias, dsoftcap, dsinks = tangents
+    state = start(q, v, sinks)
+    for _, rule, firsts in schedule(tile, pairs.shape, pairs.rule):
+        needed = Pairs(pairs.mask, rule, pairs.bias, pairs.shape, pairs.dtype)
+        state, _ = lax.scan(partial(one_more, needed), state, firsts)
+    return finish(state)
 
-        def one_more(sums, first):
-            rows, visible, given = own(sum(free) < len(pairs), first, q, k, v, bias, mask, rule)
-            like = part(out, rows), part(lse, rows)
-            push = jax.linear_transpose(partial(pull_back, *given, softcap, visible, like[1]), *like)
-            new = push((*own(False, first, dq, dk, dv, dbias)[2], dsoftcap))
-            return [x + put(jnp.zeros_like(x), y, rows[0]) for x, y in zip(sums, new, strict=True)], None
 
-        alive, whole = jnp.isfinite(lse), jnp.isfinite(out) & jnp.isfinite(lse)
-        of_sinks = 0 if sinks is None else jnp.where(alive, jnp.exp(sinks - jnp.where(alive, lse, 0)), 0) * dsinks
-        sums = [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks]
-        dacc, ddelta = lax.scan(jax.checkpoint(one_more, prevent_cse=False), sums, pairs)[0] if len(pairs) else sums
-        return (out, lse), (jnp.where(whole, dacc + jnp.where(whole, out, 0) * ddelta, 0), jnp.where(alive, -ddelta, 0))
+def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_lse):
+    """The gradients of queries, keys, values, bias, softcap and sinks, by the same walk with the weights computed anew."""
+    t, s = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2])
+    alive = jnp.isfinite(lse)
+    d_out = jnp.where(alive & jnp.isfinite(out), d_out, 0)
+    delta = jnp.where(alive, row_sums(finite_part(out)[0] * d_out) - d_lse, 0)
+    lse = jnp.where(alive, lse, jnp.inf)
+    q, k, v = (finite_part(x)[0] for x in (q, k, v))
 
-    q = jnp.where(jnp.isfinite(q), finite_part(q)[0] * scale, jnp.nan)
-    return rows_of(q, k, v, mask, rule, bias, softcap, sinks)
+    def add(total, new, *first):
+        copies = range(new.ndim - total.ndim)
+        new = new.sum(axis=tuple(copies))
+        new = new.sum(axis=tuple(i for i, n in enumerate(total.shape) if n == 1), keepdims=True)
+        at = [np.int32(0)] * (total.ndim - len(first)) + [*first]
+        return lax.dynamic_update_slice(total, lax.dynamic_slice(total, at, new.shape) + new, at)
+
+    @partial(jax.checkpoint, prevent_cse=False, static_argnums=0)
+    def one_more(needed, sums, first):
+        row, col = first
+        rows, cols = (row, t), (col, s)
+        visible, bias = needed.tile(..., rows, cols)
+        own_q, *of_rows = (part(x, rows) for x in (q, lse, d_out, delta))
+        new = pull_back(own_q, part(k, cols), part(v, cols), bias, softcap, visible, *of_rows)
+        zero = np.int32(0)
+        places = (row, zero), (col, zero), (col, zero), (row, col), ()
+        return [x if x is None else add(x, y, *at) for x, y, at in zip(sums, new, places, strict=True)], None
+
+    sums = [None if x is None else jnp.zeros(x.shape, q.dtype) for x in (q, k, v, pairs.bias, softcap)]
+    for _, rule, firsts in schedule(tile, pairs.shape, pairs.rule):
+        needed = Pairs(pairs.mask, rule, pairs.bias, pairs.shape, pairs.dtype)
+        sums, _ = lax.scan(partial(one_more, needed), sums, firsts)
+    d_q, d_k, d_v, d_bias, d_softcap = sums
+    d_bias = None if d_bias is None else d_bias.astype(pairs.bias.dtype)
+    d_sinks = None if sinks is None else add(jnp.zeros_like(sinks), -jnp.where(alive, jnp.exp(sinks - lse), 0) * delta)
+    return d_q, d_k, d_v, d_bias, d_softcap, d_sinks

@@ -7,16 +7,16 @@ output `acc`, and whether anything was `found`.
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from .arrays import all_finite, finite_part, guard, product, row_sums, shifted_exp
+from .arrays import all_finite, guard, product, row_sums, shifted_exp
 from .attention import SMALL, blend, cap
-from .masks import reach
+from .masks import cut, reach, visibility
 from .softmax import close, exponentials, row_top, shift
 
 BLOCK_SIZE = (512, 512)
@@ -31,6 +31,35 @@ class Rows(NamedTuple):
     total: Any
     found: Any
     acc: Any
+
+
+class Pairs:
+    """Which pairs are visible and what their bias is, read tile by tile and never as a whole."""
+
+    def __init__(self, mask, rule, bias, shape, dtype):
+        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be None."""
+        self.mask, self.rule, self.bias, self.shape, self.dtype = mask, rule, bias, shape, dtype
+
+    def tile(self, heads, rows, cols):
+        """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias.
+
+        jax: of all heads; rows and cols are a first position, which is traced, and a length. The last tile reaches back
+        to be as long as the others: what it repeats is hidden.
+        """
+        (row, t), (col, s), (T, S) = rows, cols, self.shape[-2:]
+        ragged = T % t or S % s
+        if self.mask is None and self.rule is None and self.bias is None and not ragged:
+            return None, None
+        rows, cols = (lax.min(x, np.int32(last)) + lax.iota(np.int32, n) for x, last, n in ((row, T - t, t), (col, S - s, s)))
+        bias = None if self.bias is None else cut(self.bias, rows, cols).astype(self.dtype)
+        visible = visibility(self.mask, self.rule, bias, rows, cols)
+        return visible & (rows >= row)[:, None] & (cols >= col) if ragged else visible, bias
+
+
+# jax: a pytree, so that a bias has its derivative and a mask may be traced.
+jax.tree_util.register_pytree_node(
+    Pairs, lambda x: ((x.mask, x.rule, x.bias), (x.shape, x.dtype)), lambda known, arrays: Pairs(*arrays, *known)
+)
 
 
 def tile_size(block_size, shape):
@@ -62,10 +91,12 @@ def tiles(length, size):
 
 
 def part(x, positions):
-    """The tile of x (..., n, D) that stands at a range of positions."""
-    if len(positions) == x.shape[-2]:
-        return x
-    return lax.dynamic_slice_in_dim(x, positions[0], len(positions), axis=-2)
+    """The tile of x (..., n, D) that stands at a range of positions.
+
+    jax: also at a first position, which may be traced, and a length.
+    """
+    first, length = positions if isinstance(positions, tuple) else (positions[0], len(positions))
+    return x if length == x.shape[-2] else lax.dynamic_slice_in_dim(x, first, length, axis=-2)
 
 
 def masked_scores(q, k, visible, bias, softcap):
@@ -130,16 +161,29 @@ def finish(state):
 def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     """The gradients of one tile's scaled queries, keys, values, bias and softcap, from those of its rows.
 
-    lse, delta (*B, [H,] t, 1); delta is the sum of d_out * out over the features, less the gradient of the lse. A row
-    whose lse is not finite has no part in it.
-    Source: Dao 2023, "FlashAttention-2", algorithm 2.
+    q, k, v and d_out are finite. lse, delta (*B, [H,] t, 1); lse is +inf in a row that is empty or lost to NaN, which
+    then takes no part; delta is the sum of d_out * out over the features, less the gradient of the lse.
+    Source: Dao 2023, "FlashAttention-2", algorithm 2, lines 11 to 16.
     """
-    alive = jnp.isfinite(lse) if visible is None else jnp.isfinite(lse) & visible
-    masked, pull = jax.vjp(lambda *tile: masked_scores(*tile[:2], visible, *tile[2:]), q, k, bias, softcap)
+
+    def times(a, b, *axes):
+        batch = tuple(range(a.ndim - 2))
+        return lax.dot_general(a, b, ((axes[:1], axes[1:]), (batch, batch)), lax.Precision.HIGHEST)
+
+    rows, features = q.ndim - 2, q.ndim - 1
+    counted = lse < jnp.inf if visible is None else visible & (lse < jnp.inf)
+    # jax: what does not count is chosen away before anything is made of it, so that no derivative meets it either.
+    scores = jnp.where(counted, times(q, k, features, features), 0)
+    capped = cap(scores, softcap)
+    shifted = jnp.where(counted, capped if bias is None else capped + bias, -jnp.inf) - lse
     # jax: no score exceeds the lse, except by its rounding; the derivative does not notice.
-    limit = lax.stop_gradient(lse) + (masked - lax.stop_gradient(masked))
-    weights = jnp.exp(jnp.where(alive, jnp.where(masked <= lse, masked, limit) - lse, -jnp.inf))
-    times = partial(jnp.einsum, precision=lax.Precision.HIGHEST)
-    d_weights = times("...tv,...sv->...ts", d_out, finite_part(v)[0])
-    d_q, d_k, d_bias, d_softcap = pull(jnp.where(alive, weights * (d_weights - delta), 0))
-    return d_q, d_k, times("...ts,...tv->...sv", weights, d_out), d_bias, d_softcap
+    weights = jnp.exp(shifted - lax.stop_gradient(jnp.maximum(shifted, 0)))
+    d_weights = times(d_out, v, features, features)
+    d_biased = jnp.where(counted, weights * (d_weights - delta), 0)
+    d_scores, d_softcap = d_biased, None
+    if softcap is not None:
+        slope = 1 - (capped / softcap) ** 2
+        d_scores, d_softcap = d_biased * slope, (d_biased * (capped - scores * slope) / softcap).sum()
+    # jax: (a b)^T is b^T a^T: XLA would take a transposed copy of all scores.
+    d_k, d_v = (times(x, y, rows, rows).mT for x, y in ((q, d_scores), (d_out, weights)))
+    return times(d_scores, k, features, rows), d_k, d_v, None if bias is None else d_biased, d_softcap

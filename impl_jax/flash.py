@@ -6,7 +6,9 @@ rows. Its time is that of the visible tiles, and no T x S array is ever made.
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from functools import partial
 
 import jax
@@ -57,37 +59,56 @@ def flash_attention(
 
 # --- one tile after the other ----------------------------------------------------------------------------
 
+put = partial(lax.dynamic_update_slice_in_dim, axis=-2, allow_negative_indices=False)
+
+GROUPS = 4  # of heads, in problems with more than LARGE products of two numbers
+LARGE = 2**24
+
+
 @partial(jax.jit, static_argnames=("tile", "shape", "is_causal", "enable_gqa"))
 def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
     """The output and the lse of checked arguments, computed tile by tile.
 
-    jax: the scale goes onto the queries here, so that JAX has its derivative.
+    jax: the scale goes onto the queries here, so that JAX has its derivative. XLA has few threads within an operation,
+    but runs loops that need nothing of each other at the same time: large problems are cut into groups of heads.
     """
-    dtype = q.dtype
+    (mask, rule), dtype = split_mask(mask, is_causal), q.dtype
     q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
     finite, broken = finite_part(q)
     q = jnp.where(broken, jnp.nan, finite * default_scale(scale, q))
     bias, softcap = None if bias is None else jnp.atleast_2d(bias), None if softcap is None else softcap.astype(q.dtype)
 
     @jax.custom_jvp
-    def twice(*given):
+    def again(*given):
         return walk(tile, *given)
 
-    @twice.defjvp
+    @again.defjvp
     def derivative(given, tangents):
-        results = twice(*given)
+        results, (*dqkv, dpairs, _, dsoftcap, dsinks) = again(*given), tangents
         push = jax.linear_transpose(partial(walk_back, tile, *given, *results), *results)
-        dq, dk, dv, dpairs, _, dsoftcap, dsinks = tangents
-        return results, push((dq, dk, dv, dpairs.bias, dsoftcap, dsinks))
+        return results, push((*dqkv, dpairs.bias, dsoftcap, dsinks))
 
     def backward(kept, d_results):
         given, results = kept
-        d_q, d_k, d_v, d_bias, d_softcap, d_sinks = walk_back(tile, *given, *results, *d_results)
-        return d_q, d_k, d_v, Pairs(None, None, d_bias, shape, q.dtype), None, d_softcap, d_sinks
+        *d_qkv, d_bias, d_softcap, d_sinks = walk_back(tile, *given, *results, *d_results)
+        return *d_qkv, Pairs(None, None, d_bias, given[3].shape, q.dtype), None, d_softcap, d_sinks
 
-    once = jax.custom_vjp(twice)
-    once.defvjp(lambda *given: (results := twice(*given), (given, results)), backward)
-    out, lse = once(q, k, v, Pairs(*split_mask(mask, is_causal), bias, shape, q.dtype), None, softcap, sinks)
+    attend = jax.custom_vjp(again)
+    attend.defvjp(lambda *given: (results := again(*given), (given, results)), backward)
+
+    def of_heads(heads):
+        def own(x):
+            shared = x is None or len(heads) == count or x.ndim < 3 or x.shape[-3] == 1
+            return x if shared else lax.slice_in_dim(x, heads.start, heads.stop, axis=x.ndim - 3)
+
+        pairs = Pairs(own(mask), rule, own(bias), (*own(q).shape[:-1], shape[-1]), q.dtype)
+        return attend(own(q), own(k), own(v), pairs, None, softcap, own(sinks))
+
+    count, shared = math.prod(shape[-3:-2]), bias is not None or any(x.lead() for x in (rule.leaves() if rule else []))
+    alone = shared or math.prod(shape) * q.shape[-1] < LARGE or jax.default_backend() != "cpu"
+    groups = tiles(count, count if alone else -(-count // GROUPS)) if count else [range(0)]
+    outs, lses = zip(*map(of_heads, groups), strict=True)
+    out, lse = (x[0] if len(x) == 1 else lax.concatenate(x, len(shape) - 3) for x in (outs, lses))
     return out.astype(dtype), lse[..., 0]
 
 
@@ -97,12 +118,12 @@ def schedule(tile, shape, rule):
     jax: a job is a loop, in which all heads see one tile after the other: the rule that it needs, and the first query
     and the first key of each tile. Large tiles of which the rule hides nothing have a loop of their own without it.
     """
-    (T, S), (t, s) = shape[-2:], tile
-    pairs = [(rows, cols) for rows in tiles(T, t) for cols in key_tiles(rule, rows, S, s)]
-    large = rule is not None and math.prod(shape[:-2]) * t * s > SMALL
-    free = [large and rule.covers(*pair) is True for pair in pairs]
-    loops = [[(rows.start, cols.start) for (rows, cols), x in zip(pairs, free, strict=True) if x is y] for y in (True, False)]
-    return [(..., needed, np.array(firsts, np.int32)) for needed, firsts in zip((None, rule), loops) if firsts]
+    places = [(rows, cols) for rows in tiles(shape[-2], tile[0]) for cols in key_tiles(rule, rows, shape[-1], tile[1])]
+    large = rule is not None and math.prod(shape[:-2]) * math.prod(tile) > SMALL
+    free = [large and rule.covers(*place) is True for place in places]
+    loops = [(None, itertools.compress(places, free)), (rule, itertools.compress(places, map(operator.not_, free)))]
+    firsts = [(needed, [(rows.start, cols.start) for rows, cols in some]) for needed, some in loops]
+    return [(..., needed, tuple(np.array(some, np.int32).T)) for needed, some in firsts if some]
 
 
 def walk(tile, q, k, v, pairs, scale, softcap, sinks):
@@ -110,14 +131,11 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
     t, s = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2])
 
     def one_more(pairs, state, first):
-        rows, cols = (first[0], t), (first[1], s)
+        rows, cols = zip(first, (t, s), strict=True)
         visible, bias = pairs.tile(..., rows, cols)
         masked = masked_scores(part(q, rows), part(k, cols), visible, bias, softcap)
         own = extend(Rows(*(part(x, rows) for x in state)), masked, visible, part(v, cols))
-        return Rows(*(put(x, new, rows) for x, new in zip(state, own, strict=True))), None
-
-    def put(x, new, rows):
-        return new if t == x.shape[-2] else lax.dynamic_update_slice_in_dim(x, new, rows[0], axis=-2)
+        return Rows(*(put(x, new, first[0]) for x, new in zip(state, own, strict=True))), None
 
     state = start(q, v, sinks)
     for _, rule, firsts in schedule(tile, pairs.shape, pairs.rule):
@@ -127,30 +145,30 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
 
 
 def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_lse):
-    """The gradients of queries, keys, values, bias, softcap and sinks, by the same walk with the weights computed anew."""
-    t, s = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2])
+    """The gradients of queries, keys, values, bias, softcap and sinks, by the same walk with the weights computed anew.
+
+    jax: linear in d_out and d_lse, so that JAX can transpose it.
+    """
+    t, s, zero = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2]), np.int32(0)
     alive = jnp.isfinite(lse)
     d_out = jnp.where(alive & jnp.isfinite(out), d_out, 0)
     delta = jnp.where(alive, row_sums(finite_part(out)[0] * d_out) - d_lse, 0)
     lse = jnp.where(alive, lse, jnp.inf)
     q, k, v = (finite_part(x)[0] for x in (q, k, v))
 
-    def add(total, new, *first):
-        copies = range(new.ndim - total.ndim)
-        new = new.sum(axis=tuple(copies))
-        new = new.sum(axis=tuple(i for i, n in enumerate(total.shape) if n == 1), keepdims=True)
-        at = [np.int32(0)] * (total.ndim - len(first)) + [*first]
-        return lax.dynamic_update_slice(total, lax.dynamic_slice(total, at, new.shape) + new, at)
+    def add(total, new, row=zero, col=zero):  # where the total was broadcast, the sum over the copies
+        new = new.sum(axis=tuple(range(new.ndim - total.ndim)))
+        new = new.sum(axis=tuple(i for i, n in enumerate(total.shape) if n < new.shape[i]), keepdims=True)
+        first = ([zero] * total.ndim + [row, col])[-total.ndim :] if total.ndim else []
+        return lax.dynamic_update_slice(total, lax.dynamic_slice(total, first, new.shape) + new, first)
 
     @partial(jax.checkpoint, prevent_cse=False, static_argnums=0)
-    def one_more(needed, sums, first):
-        row, col = first
-        rows, cols = (row, t), (col, s)
-        visible, bias = needed.tile(..., rows, cols)
+    def one_more(pairs, sums, first):
+        rows, cols = zip(first, (t, s), strict=True)
+        visible, bias = pairs.tile(..., rows, cols)
         own_q, *of_rows = (part(x, rows) for x in (q, lse, d_out, delta))
         new = pull_back(own_q, part(k, cols), part(v, cols), bias, softcap, visible, *of_rows)
-        zero = np.int32(0)
-        places = (row, zero), (col, zero), (col, zero), (row, col), ()
+        places = first[:1], first[1:], first[1:], first, ()
         return [x if x is None else add(x, y, *at) for x, y, at in zip(sums, new, places, strict=True)], None
 
     sums = [None if x is None else jnp.zeros(x.shape, q.dtype) for x in (q, k, v, pairs.bias, softcap)]

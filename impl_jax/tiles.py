@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .arrays import all_finite, guard, product, row_sums, shifted_exp
-from .attention import SMALL, blend, cap
+from .arrays import all_finite, finite_part, guard, product, row_sums, shifted_exp
+from .attention import SMALL, cap
 from .masks import cut, reach, visibility
-from .softmax import close, exponentials, row_top, shift
+from .softmax import close, row_top, shift
 
 BLOCK_SIZE = (512, 512)
 LARGEST = 2**21  # scores of all heads at a time: XLA has its threads within one product, which has to be large
@@ -37,7 +37,9 @@ class Pairs:
     """Which pairs are visible and what their bias is, read tile by tile and never as a whole."""
 
     def __init__(self, mask, rule, bias, shape, dtype):
-        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be None."""
+        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be
+        None.
+        """
         self.mask, self.rule, self.bias, self.shape, self.dtype = mask, rule, bias, shape, dtype
 
     def tile(self, heads, rows, cols):
@@ -47,13 +49,17 @@ class Pairs:
         to be as long as the others: what it repeats is hidden.
         """
         (row, t), (col, s), (T, S) = rows, cols, self.shape[-2:]
-        ragged = T % t or S % s
-        if self.mask is None and self.rule is None and self.bias is None and not ragged:
+        if self.mask is None and self.rule is None and self.bias is None and not (T % t or S % s):
             return None, None
-        rows, cols = (lax.min(x, np.int32(last)) + lax.iota(np.int32, n) for x, last, n in ((row, T - t, t), (col, S - s, s)))
+        rows = lax.min(row, np.int32(T - t)) + lax.iota(np.int32, t)
+        cols = lax.min(col, np.int32(S - s)) + lax.iota(np.int32, s)
         bias = None if self.bias is None else cut(self.bias, rows, cols).astype(self.dtype)
         visible = visibility(self.mask, self.rule, bias, rows, cols)
-        return visible & (rows >= row)[:, None] & (cols >= col) if ragged else visible, bias
+        if T % t:
+            visible &= lax.expand_dims(rows >= row, [1])
+        if S % s:
+            visible &= cols >= col
+        return visible, bias
 
 
 # jax: a pytree, so that a bias has its derivative and a mask may be traced.
@@ -96,7 +102,9 @@ def part(x, positions):
     jax: also at a first position, which may be traced, and a length.
     """
     first, length = positions if isinstance(positions, tuple) else (positions[0], len(positions))
-    return x if length == x.shape[-2] else lax.dynamic_slice_in_dim(x, first, length, axis=-2)
+    if length == x.shape[-2]:
+        return x
+    return lax.dynamic_slice_in_dim(x, first, length, axis=-2, allow_negative_indices=False)
 
 
 def masked_scores(q, k, visible, bias, softcap):
@@ -106,8 +114,7 @@ def masked_scores(q, k, visible, bias, softcap):
     """
 
     def careful():
-        # jax: added, not chosen, so that the derivative passes; no pair of such a key takes part in it.
-        return product(q, k + lax.stop_gradient(jnp.where(jnp.isfinite(k), 0, jnp.nan)), of_rows=True)
+        return product(q, lax.select(lax.is_finite(k), k, lax.full_like(k, jnp.nan)), of_rows=True)
 
     if q.shape[-2] >= k.shape[-1] or k.size <= SMALL:
         scores = careful()
@@ -124,11 +131,9 @@ def masked_scores(q, k, visible, bias, softcap):
 
 def start(q, v, sinks):
     """Rows that have seen no key yet; a sink is in the denominator from the beginning (C7)."""
-    shape = (*q.shape[:-1], 1)
-    top = jnp.full(shape, -jnp.inf, q.dtype) if sinks is None else jnp.broadcast_to(sinks, shape)
-    found = top != -jnp.inf
-    total = exponentials(top, found, top)
-    return Rows(top, total, found, jnp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
+    sinks = lax.full((1, 1), -jnp.inf, q.dtype) if sinks is None else sinks
+    top = jnp.broadcast_to(sinks, (*q.shape[:-1], 1))
+    return Rows(top, shifted_exp(top, shift(top)), top != -jnp.inf, lax.full((*q.shape[:-1], v.shape[-1]), 0, q.dtype))
 
 
 def extend(state, masked, visible, v):
@@ -141,7 +146,10 @@ def extend(state, masked, visible, v):
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
 
     def careful():
-        return blend(numerators, v * PART, jnp.ones(masked.shape[-2:], bool) if visible is None else visible)
+        finite, broken = finite_part(v)
+        seen = jnp.ones(masked.shape[-2:], v.dtype) if visible is None else visible.astype(v.dtype)
+        reached = product(seen, broken.astype(v.dtype)) > 0
+        return jnp.where(reached, jnp.nan, product(numerators, finite * PART))
 
     if masked.size * v.shape[-1] <= SMALL:
         blended = careful()
@@ -155,7 +163,7 @@ def extend(state, masked, visible, v):
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
-    return jnp.where(divisor > 0, state.acc / (divisor * PART), jnp.nan), lse
+    return state.acc / (divisor * PART), lse
 
 
 def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):

@@ -119,8 +119,9 @@ def schedule(tile, shape, rule):
     and the first key of each tile. Large tiles of which the rule hides nothing have a loop of their own without it.
     """
     places = [(rows, cols) for rows in tiles(shape[-2], tile[0]) for cols in key_tiles(rule, rows, shape[-1], tile[1])]
-    large = rule is not None and math.prod(shape[:-2]) * math.prod(tile) > SMALL
-    free = [large and rule.covers(*place) is True for place in places]
+    t, s = min(tile[0], shape[-2]), min(tile[1], shape[-1])
+    large = rule is not None and math.prod(shape[:-2]) * t * s > SMALL
+    free = [large and [*map(len, place)] == [t, s] and rule.covers(*place) is True for place in places]
     loops = [(None, itertools.compress(places, free)), (rule, itertools.compress(places, map(operator.not_, free)))]
     firsts = [(needed, [(rows.start, cols.start) for rows, cols in some]) for needed, some in loops]
     return [(..., needed, tuple(np.array(some, np.int32).T)) for needed, some in firsts if some]

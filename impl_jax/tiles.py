@@ -46,7 +46,7 @@ class Pairs:
         """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias.
 
         jax: of all heads; rows and cols are a first position, which is traced, and a length. The last tile reaches back
-        to be as long as the others: what it repeats is hidden.
+        to be as long as the others, and those of a rule may begin anywhere: what is repeated is hidden.
         """
         (row, t), (col, s), (T, S) = rows, cols, self.shape[-2:]
         if self.mask is None and self.rule is None and self.bias is None and not (T % t or S % s):
@@ -57,7 +57,7 @@ class Pairs:
         visible = visibility(self.mask, self.rule, bias, rows, cols)
         if T % t:
             visible &= lax.expand_dims(rows >= row, [1])
-        if S % s:
+        if S % s or self.rule is not None:
             visible &= cols >= col
         return visible, bias
 

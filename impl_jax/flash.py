@@ -6,7 +6,9 @@ rows. Its time is that of the visible tiles, and no T x S array is ever made.
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from functools import partial
 
 import jax
@@ -15,10 +17,10 @@ import numpy as np
 from jax import lax
 
 from . import arguments, checks
-from .arrays import finite_part, for_each, operand
+from .arrays import finite_part, operand, row_sums
 from .attention import SMALL, attention_core, default_scale, prepare
-from .masks import cut, split_mask, visibility
-from .tiles import extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
+from .masks import split_mask
+from .tiles import Pairs, Rows, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
 
 
 def flash_attention(
@@ -57,73 +59,124 @@ def flash_attention(
 
 # --- one tile after the other ----------------------------------------------------------------------------
 
-put = partial(lax.dynamic_update_slice_in_dim, axis=-2)
+put = partial(lax.dynamic_update_slice_in_dim, axis=-2, allow_negative_indices=False)
+
+GROUPS = 4  # of heads, in problems with more than LARGE products of two numbers
+LARGE = 2**24
 
 
 @partial(jax.jit, static_argnames=("tile", "shape", "is_causal", "enable_gqa"))
 def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sinks, enable_gqa):
-    """The output and the lse of checked arguments, computed tile by tile."""
-    dtype = q.dtype
+    """The output and the lse of checked arguments, computed tile by tile.
+
+    jax: the scale goes onto the queries here, so that JAX has its derivative. XLA has few threads within an operation,
+    but runs loops that need nothing of each other at the same time: large problems are cut into groups of heads.
+    """
+    (mask, rule), dtype = split_mask(mask, is_causal), q.dtype
     q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
-    scale = default_scale(scale, q)
-    out, lse = walk(tile, q, k, v, *split_mask(mask, is_causal), bias, scale, softcap, sinks)
+    finite, broken = finite_part(q)
+    q = jnp.where(broken, jnp.nan, finite * default_scale(scale, q))
+    bias, softcap = None if bias is None else jnp.atleast_2d(bias), None if softcap is None else softcap.astype(q.dtype)
+
+    @jax.custom_jvp
+    def again(*given):
+        return walk(tile, *given)
+
+    @again.defjvp
+    def derivative(given, tangents):
+        results, (*dqkv, dpairs, _, dsoftcap, dsinks) = again(*given), tangents
+        push = jax.linear_transpose(partial(walk_back, tile, *given, *results), *results)
+        return results, push((*dqkv, dpairs.bias, dsoftcap, dsinks))
+
+    def backward(kept, d_results):
+        given, results = kept
+        *d_qkv, d_bias, d_softcap, d_sinks = walk_back(tile, *given, *results, *d_results)
+        return *d_qkv, Pairs(None, None, d_bias, given[3].shape, q.dtype), None, d_softcap, d_sinks
+
+    attend = jax.custom_vjp(again)
+    attend.defvjp(lambda *given: (results := again(*given), (given, results)), backward)
+
+    def of_heads(heads):
+        def own(x):
+            shared = x is None or len(heads) == count or x.ndim < 3 or x.shape[-3] == 1
+            return x if shared else lax.slice_in_dim(x, heads.start, heads.stop, axis=x.ndim - 3)
+
+        pairs = Pairs(own(mask), rule, own(bias), (*own(q).shape[:-1], shape[-1]), q.dtype)
+        return attend(own(q), own(k), own(v), pairs, None, softcap, own(sinks))
+
+    count, shared = math.prod(shape[-3:-2]), bias is not None or any(x.lead() for x in (rule.leaves() if rule else []))
+    alone = shared or math.prod(shape) * q.shape[-1] < LARGE or jax.default_backend() != "cpu"
+    groups = tiles(count, count if alone else -(-count // GROUPS)) if count else [range(0)]
+    outs, lses = zip(*map(of_heads, groups), strict=True)
+    out, lse = (x[0] if len(x) == 1 else lax.concatenate(x, len(shape) - 3) for x in (outs, lses))
     return out.astype(dtype), lse[..., 0]
 
 
-def walk(tile, q, k, v, mask, rule, bias, scale, softcap, sinks):
-    """The output and the lse of all queries, once each of them has seen its keys tile by tile.
+def schedule(tile, shape, rule):
+    """The jobs: some heads, a range of queries, and the tiles of keys that their rule lets them reach.
 
-    jax: tiles have one size, so the last ones reach back; what they repeat is hidden. Large tiles that need no mask
-    have a loop of their own. The derivative in forward mode is `pull_back` transposed, tile by tile, and what JAX makes
-    of that in reverse mode is `pull_back` again; what belongs to some rows is added to all of them, since reverse mode
-    would copy all rows where some are replaced.
+    jax: a job is a loop, in which all heads see one tile after the other: the rule that it needs, and the first query
+    and the first key of each tile. Large tiles of which the rule hides nothing have a loop of their own without it.
     """
-    T, S, covers = q.shape[-2], k.shape[-2], rule.covers if rule else lambda rows, cols: True
-    t, s = min(tile[0], T), min(tile[1], S)
-    plan = [(x, key_tiles(rule, x, S, tile[1])) for x in tiles(T, tile[0])]
-    pairs = np.array([(row.start, col.start) for row, cols in plan for col in cols], np.int32).reshape(-1, 2)
-    bare = mask is None and bias is None and math.prod(q.shape[:-2]) * t * s > SMALL
-    free = [bare and len(x) == t and sum(len(y) == s and covers(x, y) is True for y in cols) for x, cols in plan]
-    jobs = [(x.start, n, len(cols), [y.start for y in cols]) for n, (x, cols) in zip(free, plan, strict=True)]
+    places = [(rows, cols) for rows in tiles(shape[-2], tile[0]) for cols in key_tiles(rule, rows, shape[-1], tile[1])]
+    t, s = min(tile[0], shape[-2]), min(tile[1], shape[-1])
+    large = rule is not None and math.prod(shape[:-2]) * t * s > SMALL
+    free = [large and [*map(len, place)] == [t, s] and rule.covers(*place) is True for place in places]
+    loops = [(None, itertools.compress(places, free)), (rule, itertools.compress(places, map(operator.not_, free)))]
+    firsts = [(needed, [(rows.start, cols.start) for rows, cols in some]) for needed, some in loops]
+    return [(..., needed, tuple(np.array(some, np.int32).T)) for needed, some in firsts if some]
 
-    def own(masks, first, q, k, v, bias, mask=None, rule=None):
-        rows, cols = jnp.minimum(first[0], T - t) + jnp.arange(t), jnp.minimum(first[1], S - s) + jnp.arange(s)
-        bias = None if bias is None else cut(bias, rows, cols).astype(q.dtype)
-        visible = visibility(mask, rule, bias, rows, cols) & (rows >= first[0])[:, None] & (cols >= first[1])
-        return rows, visible if masks else None, (part(q, rows), part(k, cols), part(v, cols), bias)
 
-    @jax.custom_jvp
-    def rows_of(q, k, v, mask, rule, bias, softcap, sinks):
-        def of_queries(job):
-            def one_more(i, state, masks=True):
-                _, visible, (q_, k_, v_, bias_) = own(masks, (job[0], job[3][i]), q, k, v, bias, mask, rule)
-                return extend(state, masked_scores(q_, k_, visible, bias_, softcap), visible, v_)
+def walk(tile, q, k, v, pairs, scale, softcap, sinks):
+    """The output and the lse of all queries, once each of them has seen its keys tile by tile."""
+    t, s = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2])
 
-            state = start(q[..., :t, :], v, sinks)
-            if job[3].size == 1:
-                return finish(one_more(0, state, masks=not all(free)))
-            state = lax.fori_loop(0, job[1], partial(one_more, masks=False), state) if any(free) else state
-            return finish(lax.fori_loop(job[1], job[2], one_more, state) if sum(free) < len(pairs) else state)
+    def one_more(pairs, state, first):
+        rows, cols = zip(first, (t, s), strict=True)
+        visible, bias = pairs.tile(..., rows, cols)
+        masked = masked_scores(part(q, rows), part(k, cols), visible, bias, softcap)
+        own = extend(Rows(*(part(x, rows) for x in state)), masked, visible, part(v, cols))
+        return Rows(*(put(x, new, first[0]) for x, new in zip(state, own, strict=True))), None
 
-        return for_each(of_queries, jobs, T) if len(pairs) else finish(start(q, v, sinks))
+    state = start(q, v, sinks)
+    for _, rule, firsts in schedule(tile, pairs.shape, pairs.rule):
+        needed = Pairs(pairs.mask, rule, pairs.bias, pairs.shape, pairs.dtype)
+        state, _ = lax.scan(partial(one_more, needed), state, firsts)
+    return finish(state)
 
-    @rows_of.defjvp
-    def derivative(primals, tangents):
-        (q, k, v, mask, rule, bias, softcap, sinks), (out, lse) = primals, rows_of(*primals)
-        dq, dk, dv, _, _, dbias, dsoftcap, dsinks = tangents
 
-        def one_more(sums, first):
-            rows, visible, given = own(sum(free) < len(pairs), first, q, k, v, bias, mask, rule)
-            like = part(out, rows), part(lse, rows)
-            push = jax.linear_transpose(partial(pull_back, *given, softcap, visible, like[1]), *like)
-            new = push((*own(False, first, dq, dk, dv, dbias)[2], dsoftcap))
-            return [x + put(jnp.zeros_like(x), y, rows[0]) for x, y in zip(sums, new, strict=True)], None
+def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_lse):
+    """The gradients of queries, keys, values, bias, softcap and sinks, by the same walk with the weights computed anew.
 
-        alive, whole = jnp.isfinite(lse), jnp.isfinite(out) & jnp.isfinite(lse)
-        of_sinks = 0 if sinks is None else jnp.where(alive, jnp.exp(sinks - jnp.where(alive, lse, 0)), 0) * dsinks
-        sums = [jnp.zeros_like(out), jnp.zeros_like(lse) - of_sinks]
-        dacc, ddelta = lax.scan(jax.checkpoint(one_more, prevent_cse=False), sums, pairs)[0] if len(pairs) else sums
-        return (out, lse), (jnp.where(whole, dacc + jnp.where(whole, out, 0) * ddelta, 0), jnp.where(alive, -ddelta, 0))
+    jax: linear in d_out and d_lse, so that JAX can transpose it.
+    """
+    t, s, zero = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2]), np.int32(0)
+    alive = jnp.isfinite(lse)
+    d_out = jnp.where(alive & jnp.isfinite(out), d_out, 0)
+    delta = jnp.where(alive, row_sums(finite_part(out)[0] * d_out) - d_lse, 0)
+    lse = jnp.where(alive, lse, jnp.inf)
+    q, k, v = (finite_part(x)[0] for x in (q, k, v))
 
-    q = jnp.where(jnp.isfinite(q), finite_part(q)[0] * scale, jnp.nan)
-    return rows_of(q, k, v, mask, rule, bias, softcap, sinks)
+    def add(total, new, row=zero, col=zero):  # where the total was broadcast, the sum over the copies
+        new = new.sum(axis=tuple(range(new.ndim - total.ndim)))
+        new = new.sum(axis=tuple(i for i, n in enumerate(total.shape) if n < new.shape[i]), keepdims=True)
+        first = ([zero] * total.ndim + [row, col])[-total.ndim :] if total.ndim else []
+        return lax.dynamic_update_slice(total, lax.dynamic_slice(total, first, new.shape) + new, first)
+
+    @partial(jax.checkpoint, prevent_cse=False, static_argnums=0)
+    def one_more(pairs, sums, first):
+        rows, cols = zip(first, (t, s), strict=True)
+        visible, bias = pairs.tile(..., rows, cols)
+        own_q, *of_rows = (part(x, rows) for x in (q, lse, d_out, delta))
+        new = pull_back(own_q, part(k, cols), part(v, cols), bias, softcap, visible, *of_rows)
+        places = first[:1], first[1:], first[1:], first, ()
+        return [x if x is None else add(x, y, *at) for x, y, at in zip(sums, new, places, strict=True)], None
+
+    sums = [None if x is None else jnp.zeros(x.shape, q.dtype) for x in (q, k, v, pairs.bias, softcap)]
+    for _, rule, firsts in schedule(tile, pairs.shape, pairs.rule):
+        needed = Pairs(pairs.mask, rule, pairs.bias, pairs.shape, pairs.dtype)
+        sums, _ = lax.scan(partial(one_more, needed), sums, firsts)
+    d_q, d_k, d_v, d_bias, d_softcap = sums
+    d_bias = None if d_bias is None else d_bias.astype(pairs.bias.dtype)
+    d_sinks = None if sinks is None else add(jnp.zeros_like(sinks), -jnp.where(alive, jnp.exp(sinks - lse), 0) * delta)
+    return d_q, d_k, d_v, d_bias, d_softcap, d_sinks

@@ -7,17 +7,17 @@ output `acc`, and whether anything was `found`.
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from .arrays import all_finite, finite_part, guard, product, row_sums, shifted_exp
-from .attention import SMALL, blend, cap
-from .masks import reach
-from .softmax import close, exponentials, row_top, shift
+from .attention import SMALL, cap
+from .masks import cut, reach, visibility
+from .softmax import close, row_top, shift
 
 BLOCK_SIZE = (512, 512)
 LARGEST = 2**21  # scores of all heads at a time: XLA has its threads within one product, which has to be large
@@ -31,6 +31,41 @@ class Rows(NamedTuple):
     total: Any
     found: Any
     acc: Any
+
+
+class Pairs:
+    """Which pairs are visible and what their bias is, read tile by tile and never as a whole."""
+
+    def __init__(self, mask, rule, bias, shape, dtype):
+        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be
+        None.
+        """
+        self.mask, self.rule, self.bias, self.shape, self.dtype = mask, rule, bias, shape, dtype
+
+    def tile(self, heads, rows, cols):
+        """The visible pairs and the bias of a tile of some heads; None stands for all visible, and for no bias.
+
+        jax: of all heads; rows and cols are a first position, which is traced, and a length. The last tile reaches back
+        to be as long as the others, and those of a rule may begin anywhere: what is repeated is hidden.
+        """
+        (row, t), (col, s), (T, S) = rows, cols, self.shape[-2:]
+        if self.mask is None and self.rule is None and self.bias is None and not (T % t or S % s):
+            return None, None
+        rows = lax.min(row, np.int32(T - t)) + lax.iota(np.int32, t)
+        cols = lax.min(col, np.int32(S - s)) + lax.iota(np.int32, s)
+        bias = None if self.bias is None else cut(self.bias, rows, cols).astype(self.dtype)
+        visible = visibility(self.mask, self.rule, bias, rows, cols)
+        if T % t:
+            visible &= lax.expand_dims(rows >= row, [1])
+        if S % s or self.rule is not None:
+            visible &= cols >= col
+        return visible, bias
+
+
+# jax: a pytree, so that a bias has its derivative and a mask may be traced.
+jax.tree_util.register_pytree_node(
+    Pairs, lambda x: ((x.mask, x.rule, x.bias), (x.shape, x.dtype)), lambda known, arrays: Pairs(*arrays, *known)
+)
 
 
 def tile_size(block_size, shape):
@@ -62,10 +97,14 @@ def tiles(length, size):
 
 
 def part(x, positions):
-    """The tile of x (..., n, D) that stands at a range of positions."""
-    if len(positions) == x.shape[-2]:
+    """The tile of x (..., n, D) that stands at a range of positions.
+
+    jax: also at a first position, which may be traced, and a length.
+    """
+    first, length = positions if isinstance(positions, tuple) else (positions[0], len(positions))
+    if length == x.shape[-2]:
         return x
-    return lax.dynamic_slice_in_dim(x, positions[0], len(positions), axis=-2)
+    return lax.dynamic_slice_in_dim(x, first, length, axis=-2, allow_negative_indices=False)
 
 
 def masked_scores(q, k, visible, bias, softcap):
@@ -75,8 +114,7 @@ def masked_scores(q, k, visible, bias, softcap):
     """
 
     def careful():
-        # jax: added, not chosen, so that the derivative passes; no pair of such a key takes part in it.
-        return product(q, k + lax.stop_gradient(jnp.where(jnp.isfinite(k), 0, jnp.nan)), of_rows=True)
+        return product(q, lax.select(lax.is_finite(k), k, lax.full_like(k, jnp.nan)), of_rows=True)
 
     if q.shape[-2] >= k.shape[-1] or k.size <= SMALL:
         scores = careful()
@@ -93,11 +131,9 @@ def masked_scores(q, k, visible, bias, softcap):
 
 def start(q, v, sinks):
     """Rows that have seen no key yet; a sink is in the denominator from the beginning (C7)."""
-    shape = (*q.shape[:-1], 1)
-    top = jnp.full(shape, -jnp.inf, q.dtype) if sinks is None else jnp.broadcast_to(sinks, shape)
-    found = top != -jnp.inf
-    total = exponentials(top, found, top)
-    return Rows(top, total, found, jnp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype))
+    sinks = lax.full((1, 1), -jnp.inf, q.dtype) if sinks is None else sinks
+    top = jnp.broadcast_to(sinks, (*q.shape[:-1], 1))
+    return Rows(top, shifted_exp(top, shift(top)), top != -jnp.inf, lax.full((*q.shape[:-1], v.shape[-1]), 0, q.dtype))
 
 
 def extend(state, masked, visible, v):
@@ -110,7 +146,10 @@ def extend(state, masked, visible, v):
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
 
     def careful():
-        return blend(numerators, v * PART, jnp.ones(masked.shape[-2:], bool) if visible is None else visible)
+        finite, broken = finite_part(v)
+        seen = jnp.ones(masked.shape[-2:], v.dtype) if visible is None else visible.astype(v.dtype)
+        reached = product(seen, broken.astype(v.dtype)) > 0
+        return jnp.where(reached, jnp.nan, product(numerators, finite * PART))
 
     if masked.size * v.shape[-1] <= SMALL:
         blended = careful()
@@ -124,22 +163,35 @@ def extend(state, masked, visible, v):
 def finish(state):
     """The output and the lse of rows that have seen all their keys."""
     divisor, lse = close(state.top, state.total, state.found)
-    return jnp.where(divisor > 0, state.acc / (divisor * PART), jnp.nan), lse
+    return state.acc / (divisor * PART), lse
 
 
 def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     """The gradients of one tile's scaled queries, keys, values, bias and softcap, from those of its rows.
 
-    lse, delta (*B, [H,] t, 1); delta is the sum of d_out * out over the features, less the gradient of the lse. A row
-    whose lse is not finite has no part in it.
-    Source: Dao 2023, "FlashAttention-2", algorithm 2.
+    q, k, v and d_out are finite. lse, delta (*B, [H,] t, 1); lse is +inf in a row that is empty or lost to NaN, which
+    then takes no part; delta is the sum of d_out * out over the features, less the gradient of the lse.
+    Source: Dao 2023, "FlashAttention-2", algorithm 2, lines 11 to 16.
     """
-    alive = jnp.isfinite(lse) if visible is None else jnp.isfinite(lse) & visible
-    masked, pull = jax.vjp(lambda *tile: masked_scores(*tile[:2], visible, *tile[2:]), q, k, bias, softcap)
+
+    def times(a, b, *axes):
+        batch = tuple(range(a.ndim - 2))
+        return lax.dot_general(a, b, ((axes[:1], axes[1:]), (batch, batch)), lax.Precision.HIGHEST)
+
+    rows, features = q.ndim - 2, q.ndim - 1
+    counted = lse < jnp.inf if visible is None else visible & (lse < jnp.inf)
+    # jax: what does not count is chosen away before anything is made of it, so that no derivative meets it either.
+    scores = jnp.where(counted, times(q, k, features, features), 0)
+    capped = cap(scores, softcap)
+    shifted = jnp.where(counted, capped if bias is None else capped + bias, -jnp.inf) - lse
     # jax: no score exceeds the lse, except by its rounding; the derivative does not notice.
-    limit = lax.stop_gradient(lse) + (masked - lax.stop_gradient(masked))
-    weights = jnp.exp(jnp.where(alive, jnp.where(masked <= lse, masked, limit) - lse, -jnp.inf))
-    times = partial(jnp.einsum, precision=lax.Precision.HIGHEST)
-    d_weights = times("...tv,...sv->...ts", d_out, finite_part(v)[0])
-    d_q, d_k, d_bias, d_softcap = pull(jnp.where(alive, weights * (d_weights - delta), 0))
-    return d_q, d_k, times("...ts,...tv->...sv", weights, d_out), d_bias, d_softcap
+    weights = jnp.exp(shifted - lax.stop_gradient(jnp.maximum(shifted, 0)))
+    d_weights = times(d_out, v, features, features)
+    d_biased = jnp.where(counted, weights * (d_weights - delta), 0)
+    d_scores, d_softcap = d_biased, None
+    if softcap is not None:
+        slope = 1 - (capped / softcap) ** 2
+        d_scores, d_softcap = d_biased * slope, (d_biased * (capped - scores * slope) / softcap).sum()
+    # jax: (a b)^T is b^T a^T: XLA would take a transposed copy of all scores.
+    d_k, d_v = (times(x, y, rows, rows).mT for x, y in ((q, d_scores), (d_out, weights)))
+    return times(d_scores, k, features, rows), d_k, d_v, None if bias is None else d_biased, d_softcap

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ B, H, T, S, D = 1, 3, 700, 1100, 16
 RULES = {
     "causal": impl_numpy.causal(3),
     "window": impl_numpy.window(130, 20),
+    "wide": impl_numpy.window(130, 600),
     "chunked": impl_numpy.chunked(300),
     "or": impl_numpy.prefix(40) | impl_numpy.window(9, 0, offset=200),
     "and": impl_numpy.causal() & impl_numpy.window(200, None),
@@ -69,6 +71,15 @@ def test_many_tiles_are_the_definition(flash, rule):
     out, lse = flash(q, k, v, rule)
     np.testing.assert_allclose(out, steps.out, rtol=0, atol=3e-6)
     np.testing.assert_allclose(lse, steps.lse, rtol=0, atol=3e-6)
+
+
+@each
+@pytest.mark.parametrize("rule", ["wide", "chunked"])
+def test_tiles_of_a_rule_may_begin_anywhere(flash, rule):
+    q, k, v = qkv()
+    k, v = k[..., :1024, :], v[..., :1024, :]
+    out, _ = flash(q, k, v, rule)
+    np.testing.assert_allclose(out, impl_numpy.attention(q, k, v, RULES[rule])[0], rtol=0, atol=3e-6)
 
 
 @each
@@ -249,3 +260,32 @@ print(resident("VmHWM") - before)
     done = subprocess.run(command, env=settings, timeout=120, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < length * length  # bytes: a quarter of the scores
+JAX_CHILD = """
+import sys
+from pathlib import Path
+import jax, jax.numpy as jnp, impl_jax
+
+def status(name):
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+def attend(q, k, v):
+    return impl_jax.flash_attention(q, k, v, is_causal=True)[0].sum()
+
+x = jnp.ones((16384, 8))
+work = jax.jit({"forward": attend, "backward": jax.grad(attend, (0, 1, 2))}[sys.argv[1]]).lower(x, x, x).compile()
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+before = status("VmRSS")
+jax.block_until_ready(work(x, x, x))
+print(status("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="this system does not tell the peak of memory")
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_jax_holds_no_array_of_all_pairs(direction):
+    pytest.importorskip("jax", reason="jax is not installed")
+    command = [sys.executable, "-c", JAX_CHILD, direction]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], timeout=120, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 16384 * 16384 / 2  # bytes: a half of one byte for each pair

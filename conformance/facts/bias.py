@@ -26,6 +26,7 @@ from conformance.facts import (
 def facts() -> Iterator[Fact]:
     """Yield the facts."""
     yield from _on_paper()
+    yield from _constant_in_a_row()
     yield from _shapes()
     yield from _dtypes()
     yield from _hiding()
@@ -67,6 +68,9 @@ def _on_paper() -> Iterator[Fact]:
         pattern(3, 3) | {"bias": array([[5], [-3], [1]])},
         paper={"out": np.full((3, 3), 1 / 3), "lse": np.log(3) + np.array([5, -3, 1])},
     )
+
+
+def _constant_in_a_row() -> Iterator[Fact]:
     e = np.exp([5, -3])
     yield state(
         "bias-that-is-constant-in-a-row-competes-with-the-sink",

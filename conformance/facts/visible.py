@@ -185,9 +185,9 @@ def _overflow() -> Iterator[Fact]:
         "A score that overflows to -inf hides nothing: a NaN in the value of its key spoils that feature.",
         "E3 E5",
         "visibility-from-scores visible-nan-swallowed",
-        {"q": array([[1e20], [1], [-1e20]]), "k": array([[1e20], [0]]), "v": array([[np.nan, 0], [0, 1]])},
+        {"q": array([[0], [1], [-1e20]]), "k": array([[1e20], [0]]), "v": array([[np.nan, 0], [0, 1]])},
         scale=1.0,
-        paper={"out": [[np.nan, np.nan], [np.nan, 0], [np.nan, 1]], "lse": [np.nan, 1e20, 0]},
+        paper={"out": [[np.nan, 0.5], [np.nan, 0], [np.nan, 1]], "lse": [np.log(2), 1e20, 0]},
     )
     yield state(
         "row-of-scores-that-all-overflow",

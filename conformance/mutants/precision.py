@@ -27,7 +27,7 @@ def scores_in_half_precision(self, p):
 @replaces("scores", "half-precision-scores")
 def products_in_half_precision(self, p):
     """Products are rounded to the inputs' half type, where they overflow, before they are scaled."""
-    return self.scale(p) * kept(p.q @ p.k.mT, p.dtype)
+    return self.scale(p) * kept(Honest.scores(self, replace(p, scale=1.0)), p.dtype)
 
 
 @replaces("softmax", "half-precision-weights")
@@ -135,15 +135,26 @@ def single_part_as_it_is(self, parts):
     return parts[0] if len(parts) == 1 else Honest.merge(self, parts)
 
 
+def in_a_workspace(self, made):
+    """Outputs in arrays that are kept for the next call of these shapes; None is none."""
+    self.space = getattr(self, "space", {})
+    kept = [x if x is None else self.space.setdefault((i, x.shape, x.dtype), x) for i, x in enumerate(made)]
+    for old, new in zip(kept, made, strict=True):
+        if new is not None:
+            old[...] = new
+    return tuple(kept)
+
+
 @replaces("attention", "output-overwritten")
 def outputs_in_a_workspace(self, q, k, v, mask=None, **options):
     """Outputs lie in a workspace, which the next call of these shapes uses again."""
-    made = Honest.attention(self, q, k, v, mask, **options)
-    self.space = getattr(self, "space", {})
-    kept = [self.space.setdefault((i, x.shape, x.dtype), x) for i, x in enumerate(made)]
-    for old, new in zip(kept, made, strict=True):
-        old[...] = new
-    return tuple(kept)
+    return in_a_workspace(self, Honest.attention(self, q, k, v, mask, **options))
+
+
+@replaces("attention_vjp", "output-overwritten")
+def gradients_in_a_workspace(self, q, k, v, d_out, mask=None, **options):
+    """Gradients lie in a workspace, which the next call of these shapes uses again."""
+    return in_a_workspace(self, Honest.attention_vjp(self, q, k, v, d_out, mask, **options))
 
 
 @replaces("accepted", "layout-misread")

@@ -73,7 +73,7 @@ def root_of_d_in_float32(self, p):
 def scale_by_its_root_twice(self, p):
     """The square root of the scale multiplies queries and keys; that of a negative one is NaN."""
     root = np.sqrt(p.q.dtype.type(self.scale(p)))
-    return (root * p.q) @ (root * p.k).mT
+    return Honest.scores(self, replace(p, q=root * p.q, k=root * p.k, scale=1.0))
 
 
 @replaces("softmax", "scale-after-softmax")
@@ -114,7 +114,7 @@ def tanh_of_nine_at_most(self, p, scores):
 @replaces("logits", "softcap-before-scale")
 def softcap_of_raw_scores(self, p):
     """The products are capped before they are scaled."""
-    raw = self.capped(p, p.q @ p.k.mT)
+    raw = self.capped(p, self.scores(replace(p, scale=1.0)))
     bare = Honest.logits(self, replace(p, softcap=None))
     scores = self.scale(p) * raw
     biased = self.biased(p, scores)

@@ -43,7 +43,9 @@ class Backend(Protocol):
     """A library that is judged: it converts arrays, and runs the operations of contract.OPERATIONS.
 
     `name` is what the user typed, `explains` tells that its error messages are judged by their words. A backend may
-    have a further attribute `unasked_errors`: the reason why it is not asked to refuse wrong calls.
+    have two further attributes: `unasked_errors`, the reason why it is not asked to refuse wrong calls, and
+    `shares_memory(one, other)`, which tells whether two arrays of its own kind lie in the same memory. Without the
+    latter only an output that is an argument itself is noticed.
     """
 
     name: str

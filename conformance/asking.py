@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.adapter import Backend, Failed, Unsupported
@@ -48,14 +48,16 @@ class Raised:
 class Answer:
     """What came of a call: outputs (NumPy arrays, text, or `Foreign`), or the error that was raised.
 
-    `modified` names the arguments that the call has changed, `aliases` tells which output is which argument itself.
-    `ms` is the time until the outputs were there.
+    `modified` names the arguments that the call has changed, `shared` tells which output has the memory of which
+    argument, `overwritten` names the outputs that the calls after it have changed. `ms` is the time until the outputs
+    were there.
     """
 
     outputs: dict[str, Any] = field(default_factory=dict)
     raised: Raised | None = None
     modified: tuple[str, ...] = ()
-    aliases: dict[str, str] = field(default_factory=dict)
+    shared: dict[str, str] = field(default_factory=dict)
+    overwritten: tuple[str, ...] = ()
     ms: float = 0.0
 
 
@@ -79,7 +81,7 @@ def ask(question: Question, backend: Backend) -> Reply:
     try:
         if reason := _unsupported(question, backend):
             return Reply(unsupported=reason)
-        answers = tuple(_answers(question, backend))
+        answers = _answers(question, backend)
     except Unsupported as error:
         return Reply(unsupported=str(error))
     except Failed as error:
@@ -96,31 +98,39 @@ def _unsupported(question: Question, backend: Backend) -> str | None:
     return reason
 
 
-def _answers(question: Question, backend: Backend) -> Iterator[Answer]:
-    for arrays in question.calls:
-        answer = _answer(question, arrays, backend)
+def _answers(question: Question, backend: Backend) -> tuple[Answer, ...]:
+    first, returned = _answer(question, question.calls[0], backend)
+    others = tuple(_further(question, backend)) if first.raised is None else ()
+    return (replace(first, overwritten=_overwritten(backend, first, returned)), *others)
+
+
+def _further(question: Question, backend: Backend) -> Iterator[Answer]:
+    for arrays in question.calls[1:]:
+        answer, _ = _answer(question, arrays, backend)
         yield answer
         if answer.raised:
             return
 
 
-def _answer(question: Question, arrays: Arrays, backend: Backend) -> Answer:
+def _answer(question: Question, arrays: Arrays, backend: Backend) -> tuple[Answer, Arrays]:
+    """Make a call: the answer, and what was returned as it came."""
     own = {
         name: array.value if isinstance(array, Given) else backend.from_numpy(array) for name, array in arrays.items()
     }
     outputs: Arrays = {}
-    aliases, raised = {}, None
+    returned: Arrays = {}
+    raised = None
     start = time.perf_counter()
     try:
         returned = backend.call(question.op, dict(own), question.options)
         outputs = {name: _to_numpy(backend, value) for name, value in returned.items()}
-        aliases = {o: a for o, value in returned.items() for a, argument in own.items() if value is argument}
     except (Unsupported, Failed):
         raise
     except Exception as error:
         raised = Raised(_kinds(error), str(error), line(error))
     ms = 1000 * (time.perf_counter() - start)
-    return Answer(outputs, raised, _modified(backend, arrays, own), aliases, ms)
+    answer = Answer(outputs, raised, _modified(backend, arrays, own), _shared(backend, returned, own), ms=ms)
+    return answer, returned
 
 
 def _to_numpy(backend: Backend, value: Any) -> Any:
@@ -136,6 +146,17 @@ def _kinds(error: Exception) -> tuple[str, ...]:
 def _modified(backend: Backend, arrays: Arrays, own: Arrays) -> tuple[str, ...]:
     given = {name: array for name, array in arrays.items() if not isinstance(array, Given)}
     return tuple(name for name, array in given.items() if not same_bits(array, backend.to_numpy(own[name])))
+
+
+def _shared(backend: Backend, returned: Arrays, own: Arrays) -> dict[str, str]:
+    shares = getattr(backend, "shares_memory", lambda one, other: one is other)
+    outputs, arguments = ({n: a for n, a in some.items() if backend.is_own(a)} for some in (returned, own))
+    return {output: name for output, a in outputs.items() for name, b in arguments.items() if shares(a, b)}
+
+
+def _overwritten(backend: Backend, answer: Answer, returned: Arrays) -> tuple[str, ...]:
+    own = {name: value for name, value in returned.items() if backend.is_own(value) and name in answer.outputs}
+    return tuple(name for name, value in own.items() if not same_bits(answer.outputs[name], backend.to_numpy(value)))
 
 
 def line(error: BaseException) -> str:

@@ -128,11 +128,20 @@ def _verdict(what: str, ratio: np.ndarray, expected: np.ndarray, got: np.ndarray
     wrong = ratio > 1
     index = _first(wrong if wrong.any() else ratio == worst)
     numbers = (index, expected[index].item(), got[index].item(), budget[index].item())
-    at = "at {}: expected {:.9g}, got {:.9g}, budget {:.3g}".format(*numbers)
+    at = "at {}: expected {}, got {}, budget {:.3g}".format(index, *told_apart(*numbers[1:3]), numbers[3])
     if wrong.any():
         message = f"{wrong.sum()} of {wrong.size} elements differ, the worst by {worst:.3g} budgets, first {at}"
         return Verdict(False, what, worst, message, *numbers)
     return Verdict(True, "equal", worst, f"the worst error is {worst:.3g} of its budget, {at}", *numbers)
+
+
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Write two numbers in nine digits, or in two more than the first that shows that they differ."""
+    digits = 9
+    while digits < 17 and one != other and f"{one:.{digits}g}" == f"{other:.{digits}g}":
+        digits += 1
+    digits = digits if digits == 9 else min(digits + 2, 17)
+    return f"{one:.{digits}g}", f"{other:.{digits}g}"
 
 
 def _first(where: np.ndarray) -> tuple[int, ...]:

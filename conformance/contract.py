@@ -10,7 +10,7 @@ from typing import Any
 
 CLAUSES = {
     "A1": "attention is dense and returns the weights; flash_attention is the same, in O(T + S) memory",
-    "A2": "inputs are never modified; outputs have their kind, device and dtype (lse: float32 or float64)",
+    "A2": "inputs are never modified; outputs have memory of their own, and the inputs' kind, device and dtype",
     "A3": "the framework's transforms work: jit, vmap, grad, compile, forward mode; float32 means float32",
     "B1": "leading axes broadcast; k and v share S, q and k share D >= 1",
     "B2": "q, k, v share one floating dtype; half types are computed in float32, float64 stays float64",
@@ -55,6 +55,7 @@ LAWS = {
     "repeat": "the same call twice gives the same bits",
     "alone": "each element of the first leading axis alone gives its bits",
     "unmoved": "with the arrays of `instead` every output keeps its bits",
+    "kept": "a call of other values leaves the outputs of the first as they are",
     "layout": "arrays that lie in memory column by column give the expected outputs too",
 }
 RULES = {

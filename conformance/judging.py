@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -46,7 +47,7 @@ def _judge_valid(check: Check, reply: Reply) -> Judgement:
     if first.raised:
         return "error", first.raised.line, None
     verdicts = [_compare(check, first, name) for name in check.outputs if name in reply.returns]
-    verdicts += [differs("modified", _modified(first))] if first.modified else []
+    verdicts += [differs(what, message) for what, message in _of_memory(first)]
     if all(verdict.ok for verdict in verdicts):
         broken = laws.broken(check, reply.answers)
         verdicts += [] if broken is None else [broken]
@@ -82,8 +83,22 @@ def _compare(check: Check, answer: Answer, name: str) -> Verdict:
     if name not in answer.outputs:
         return differs("kind", f"{name}: it is missing from what the call returned")
     verdict = compare(check.case.expect[name], answer.outputs[name])
-    itself = f"it is the argument {answer.aliases[name]} itself; " if name in answer.aliases and not verdict.ok else ""
-    return replace(verdict, message=f"{name}: {itself}{verdict.message}")
+    shared = _shared(answer, name) + "; " if name in answer.shared and not verdict.ok else ""
+    return replace(verdict, message=f"{name}: {shared}{verdict.message}")
+
+
+def _of_memory(answer: Answer) -> Iterator[tuple[str, str]]:
+    """Say what an answer has changed, or has not for itself."""
+    if answer.modified:
+        yield "modified", _modified(answer)
+    for name in answer.shared:
+        yield "shared", f"{name}: {_shared(answer, name)}"
+    if answer.overwritten:
+        yield "overwritten", f"the next call changed what this one had returned: {', '.join(answer.overwritten)}"
+
+
+def _shared(answer: Answer, name: str) -> str:
+    return f"it shares memory with the argument {answer.shared[name]}"
 
 
 def _modified(answer: Answer) -> str:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from conformance import explain, tally
 from conformance.contract import CLAUSES
-from conformance.loading import Case
+from conformance.loading import Case, Check, checks
 from conformance.results import Result
 
 STYLES = {
@@ -50,7 +50,7 @@ def show(
     if pairs := tally.agreement(results, cases):
         console.print(agreement(pairs))
     not_judged(tally.reasons(results, "unsupported"), console)
-    _failures(tally.wrong(results), {case.id: case for case in cases}, flags, console)
+    _failures(results, {case.id: case for case in cases}, flags, console)
     for problem in problems:
         console.print(Text(problem, "red"))
     console.print(summary(results, problems))
@@ -122,9 +122,12 @@ def not_judged(groups: Sequence[tuple[str, str, list[str]]], console: Console) -
         console.print(Text.assemble((f"{rest:5} ", "bold"), "for other reasons, which --report lists"))
 
 
-def _failures(found: Sequence[Result], cases: dict[str, Case], flags: dict, console: Console) -> None:
+def _failures(results: Sequence[Result], cases: dict[str, Case], flags: dict, console: Console) -> None:
+    found = tally.wrong(results)
     for result in found[:FULL_FAILURES]:
-        console.print(failure(result, cases[result.case], flags))
+        names = {one.check for one in results if one.outcome == "pass" and one.backend == result.backend}
+        passed = [check for case in cases.values() for check in checks(case) if check.name in names]
+        console.print(failure(result, cases[result.case], flags, passed))
         console.print(Text(reproduce(result), "bold"), soft_wrap=True)  # whole, to be copied
     if rest := found[FULL_FAILURES:]:
         console.print(Text(f"\nand {len(rest)} more:", "bold"))
@@ -140,13 +143,16 @@ def kinds(found: Sequence[Result]) -> str:
     return "What differs: " + ", ".join(f"{name} {many} times" for name, many in Counter(kind).most_common(5))
 
 
-def failure(result: Result, case: Case, flags: dict[str, dict]) -> Panel:
-    """Say all that is known of one failure; the command that repeats it is printed below."""
+def failure(result: Result, case: Case, flags: dict[str, dict], passed: Sequence[Check] = ()) -> Panel:
+    """Say all that is known of one failure; the command that repeats it is printed below.
+
+    `passed` are checks that the backend has passed, by which explanations are ruled out.
+    """
     lines = [Text(case.fact)]
     lines += [Text.assemble((clause, "bold"), f" {CLAUSES[clause]}") for clause in case.clauses]
     lines += [Text.assemble(("catches ", "dim"), _bug(flag, flags)) for flag in case.flags]
     lines += [Text(f"{result.op}({arguments(case)})", "dim"), Text(result.reason, "red")]
-    if alike := explain.looks_like(result, case):
+    if alike := explain.looks_like(result, case, passed):
         lines.append(Text.assemble(("looks like: ", "dim"), (alike, "yellow")))
     title = f"[bold red]{result.outcome}[/] {escape(result.backend)} · {escape(result.check)}"
     return Panel(Group(*lines), title=title, title_align="left", border_style="red")

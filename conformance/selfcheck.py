@@ -34,6 +34,8 @@ MINIATURES = (
     ("no output", _CASE, (Answer(),), "kind"),
     ("other bits in the second call", _CASE, (_RIGHT, _answer(1 + 2e-7, 0, np.nan)), "repeat"),
     ("an argument that was modified", _CASE, (Answer(_RIGHT.outputs, modified=("x",)),), "modified"),
+    ("an output that is an argument", _CASE, (Answer(_RIGHT.outputs, shared={"x": "x"}),), "shared"),
+    ("an output that did not last", _CASE, (Answer(_RIGHT.outputs, overwritten=("x",)),), "overwritten"),
     ("an error where a value is due", _CASE, (Answer(raised=Raised(("ValueError",), "", "")),), "error"),
     ("an error of the right kind", _INVALID, (Answer(raised=Raised(("ValueError",), "", "")),), "pass"),
     ("an error of another kind", _INVALID, (Answer(raised=Raised(("TypeError",), "", "")),), "differs"),

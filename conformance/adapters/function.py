@@ -39,6 +39,7 @@ class Function:
         self._rules = getattr(function, "rules", None)
         self._kind = adapter.find(arrays)
         self.from_numpy, self.to_numpy, self.is_own = self._kind.from_numpy, self._kind.to_numpy, self._kind.is_own
+        self.shares_memory = self._kind.shares_memory
         self._probe = Probe(lambda **given: self._call({n: self.from_numpy(array) for n, array in given.items()}))
         self._outputs = tuple(getattr(function, "outputs", None) or self._probe.outputs())
 

@@ -55,6 +55,10 @@ class Jax(Mirror):
         """Tell whether the value is a JAX array."""
         return isinstance(value, jax.Array)
 
+    def shares_memory(self, one: jax.Array, other: jax.Array) -> bool:
+        """Tell whether two arrays have one buffer."""
+        return 0 < one.nbytes and one.unsafe_buffer_pointer() == other.unsafe_buffer_pointer()
+
 
 class Optimised(Jax):
     """impl_jax, compiled as JAX comes."""

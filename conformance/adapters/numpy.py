@@ -27,6 +27,10 @@ class NumPy(Mirror):
         """Tell whether the value is an array; a NumPy scalar is none."""
         return isinstance(value, np.ndarray)
 
+    def shares_memory(self, one: np.ndarray, other: np.ndarray) -> bool:
+        """Tell whether writing into one may change the other."""
+        return np.shares_memory(one, other)
+
 
 def backend() -> NumPy:
     """Make the backend."""

@@ -31,6 +31,13 @@ class Tensors:
         """Tell whether the value is a tensor."""
         return isinstance(value, torch.Tensor)
 
+    def shares_memory(self, one: torch.Tensor, other: torch.Tensor) -> bool:
+        """Tell whether two tensors have one storage."""
+        return (
+            0 < one.untyped_storage().nbytes()
+            and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+        )
+
 
 class Torch(Tensors, Mirror):
     """impl_torch on the CPU."""

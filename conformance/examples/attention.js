@@ -7,7 +7,7 @@ const HELLO = {
   operations: { attention: { outputs: ['out', 'weights'], takes: ['mask', 'scale'] } },
   dtypes: ['float32'],
 };
-const number = (x) => (typeof x === 'number' ? x : { nan: NaN, inf: Infinity, '-inf': -Infinity }[x]);
+const number = (x) => (typeof x === 'number' ? x : NaN); // also for "inf" and "-inf": an infinite key has no score
 const text = (x) => (Number.isFinite(x) ? x : Number.isNaN(x) ? 'nan' : x > 0 ? 'inf' : '-inf');
 
 function attention({ q, k, v, mask }, { scale }) {

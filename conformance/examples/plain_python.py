@@ -15,7 +15,8 @@ HELLO = {
 
 def reader(array):
     """Read an array by any index that it broadcasts to: right-aligned, an axis of length 1 has one place."""
-    numbers = [float(number) for number in array["values"]]  # also "nan" and "inf"
+    # "nan", "inf" and "-inf" come as text. An infinite key has no score, so that all three are NaN.
+    numbers = [math.nan if isinstance(number, str) else float(number) for number in array["values"]]
 
     def read(*index):
         place = 0

@@ -43,10 +43,18 @@ def _on_paper() -> Iterator[Fact]:
     yield state(
         "one-key-takes-all-the-weight",
         "A single key has weight 1, so every output row is its value and lse is the score.",
-        "C5 C8",
-        "lse-without-maximum",
+        "A2 C5 C8",
+        "lse-without-maximum output-shares-memory",
         {"q": array([[2], [-3]]), "k": array([[5]]), "v": array([[7, 8, 9]])},
         paper={"out": [[7, 8, 9]] * 2, "weights": [[1], [1]], "lse": [10, -15]},
+    )
+    yield state(
+        "one-query-and-one-key-give-a-copy-of-the-value",
+        "With one query and one key out is a copy of the value, which keeps memory of its own.",
+        "A2 C5 C8",
+        "lse-without-maximum output-shares-memory",
+        {"q": array([[2]]), "k": array([[5]]), "v": array([[7, 8, 9]])},
+        paper={"out": [[7, 8, 9]], "weights": [[1]], "lse": [10]},
     )
 
 
@@ -60,9 +68,10 @@ def _dtypes() -> Iterator[Fact]:
             f"plain-{dtype}",
             f"The plain definition holds in {dtype}, and the outputs have the inputs' dtype.",
             "A1 A2 B2 C1 C5 C8 F2",
-            f"{_ORDER} scale-by-value-size dtype-changed {lse} lse-without-scale input-modified layout-misread",
+            f"{_ORDER} scale-by-value-size dtype-changed {lse} lse-without-scale input-modified layout-misread "
+            "output-overwritten",
             plain(dtype),
-            laws=("repeat", "layout"),
+            laws=("repeat", "layout", "kept"),
         )
         yield state(
             f"batch-and-heads-{dtype}",
@@ -76,7 +85,7 @@ def _dtypes() -> Iterator[Fact]:
         "float64-keeps-float64-accuracy",
         "Float64 inputs with scores near 30 are computed in float64 throughout.",
         "B2 F2",
-        "float64-in-float32",
+        "float64-in-float32 epsilon-in-denominator",
         {name: 4 * value for name, value in plain("float64").items()},
     )
 
@@ -195,6 +204,14 @@ def _empty_axes() -> Iterator[Fact]:
         qkv((2, 3, 4, 5), (2, 3, 0, 5), (2, 3, 0, 6), seed=6),
         paper={"out": np.zeros((2, 3, 4, 6)), "lse": np.full((2, 3, 4), -np.inf)},
     )
+    for name, what, dtype, T, S in (("queries", "T", "bfloat16", 0, 7), ("keys", "S", "float16", 4, 0)):
+        yield state(
+            f"no-{name}-beside-a-leading-axis-of-keys",
+            f"With {what} = 0 an axis that only k and v have is an axis of every output, which is {dtype} as they are.",
+            "A2 B1 B3" + (" E1" if S == 0 else ""),
+            "dtype-changed leading-axis-lost",
+            qkv((T, 5), (2, S, 5), (2, S, 6), dtype, seed=6),
+        )
     no_keys = qkv((4, 5), (0, 5), (0, 6), seed=6)
     yield state(
         "no-keys-under-causal",

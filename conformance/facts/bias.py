@@ -26,6 +26,7 @@ from conformance.facts import (
 def facts() -> Iterator[Fact]:
     """Yield the facts."""
     yield from _on_paper()
+    yield from _constant_in_a_row()
     yield from _shapes()
     yield from _dtypes()
     yield from _hiding()
@@ -66,6 +67,26 @@ def _on_paper() -> Iterator[Fact]:
         "bias-on-query-axis lse-without-bias",
         pattern(3, 3) | {"bias": array([[5], [-3], [1]])},
         paper={"out": np.full((3, 3), 1 / 3), "lse": np.log(3) + np.array([5, -3, 1])},
+    )
+
+
+def _constant_in_a_row() -> Iterator[Fact]:
+    e = np.exp([5, -3])
+    yield state(
+        "bias-that-is-constant-in-a-row-competes-with-the-sink",
+        "A bias of shape (T, 1) is added to every score and not to the sink: with a sink of 0 it decides what is left.",
+        "C3 C6 C7",
+        "constant-bias-skipped",
+        pattern(2, 3) | {"bias": array([[5], [-3]]), "sinks": array(0.0)},
+        paper={"out": np.repeat((e / (3 * e + 1))[:, None], 3, axis=1), "lse": np.log(3 * e + 1)},
+    )
+    yield state(
+        "bias-that-is-constant-in-a-row-and-not-finite",
+        "NaN and +inf in a bias of shape (T, 1) spoil their rows, and -inf empties its row.",
+        "C3 C6 E1 E3",
+        "constant-bias-skipped visible-nan-swallowed",
+        pattern(3, 3) | {"bias": array([[np.nan], [np.inf], [-np.inf]])},
+        paper={"out": [[np.nan] * 3, [np.nan] * 3, [0] * 3], "lse": [np.nan, np.nan, -np.inf]},
     )
 
 

@@ -105,9 +105,10 @@ def _dtypes() -> Iterator[Fact]:
             f"gradient-plain-{dtype}",
             f"The gradients hold in {dtype}, and have the inputs' dtype.",
             "A2 B2 C1 C5 F2",
-            "gradient-dtype-changed gradient-transposed gradient-without-scale gradient-without-row-sum layout-misread",
+            "gradient-dtype-changed gradient-transposed gradient-without-scale gradient-without-row-sum layout-misread "
+            "output-overwritten",
             plain(dtype),
-            laws=("repeat", "layout"),
+            laws=("repeat", "layout", "kept"),
         )
     for dtype in ("bfloat16", "float32"):
         yield vjp(

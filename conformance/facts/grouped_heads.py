@@ -56,6 +56,14 @@ def _on_paper() -> Iterator[Fact]:
         qkv((2, 4, 3, 5), (2, 1, 7, 5), (2, 1, 7, 6), seed=8),
         enable_gqa=True,
     )
+    yield state(
+        "one-shared-head-with-as-many-samples-as-heads",
+        "With B = H = 3 the one key/value head of a sample is that of its own query heads, and of no other sample's.",
+        "B5",
+        "heads-read-as-batch",
+        qkv((3, 3, 4, 5), (3, 1, 7, 5), (3, 1, 7, 6), seed=8),
+        enable_gqa=True,
+    )
 
 
 def _on_random_inputs() -> Iterator[Fact]:

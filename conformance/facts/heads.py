@@ -26,8 +26,8 @@ def _on_paper() -> Iterator[Fact]:
     yield split_heads(
         "split-heads-gives-neighbouring-features-to-a-head",
         "Of features 0 to 5 the first of two heads gets 0, 1, 2 and the second 3, 4, 5, at every position.",
-        "B5",
-        "heads-reshaped heads-interleaved",
+        "A2 B5",
+        "heads-reshaped heads-interleaved output-shares-memory",
         {"x": array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])},
         heads=2,
         paper={"x": [[[0, 1, 2], [10, 11, 12]], [[3, 4, 5], [13, 14, 15]]]},

@@ -96,8 +96,8 @@ def _identity() -> Iterator[Fact]:
         yield merge(
             f"merge-of-{name}-changes-nothing",
             f"{told} is the result.",
-            "F4",
-            "merge-empty-part-counts" if len(given) > 1 else "dtype-changed",
+            "F4" if len(given) > 1 else "A2 F4",
+            "merge-empty-part-counts" if len(given) > 1 else "dtype-changed output-shares-memory",
             parts(*given),
             paper=same,
         )

@@ -56,12 +56,12 @@ def _on_paper() -> Iterator[Fact]:
 
 
 def _as_arrays() -> Iterator[Fact]:
-    for dtype, number in (("float32", 0), ("float32", -1), ("float64", 2.5), ("int32", 0)):
+    for dtype, number in (("float32", 0), ("float32", -1), ("float64", 2.5), ("int32", 0), ("int32", -1)):
         yield state(
             f"scale-0-d-{dtype}-{str(number).replace('-', 'minus-').replace('.', '-')}",
             f"A 0-d array of {dtype} is a legal scale; {number} is used as it is.",
             "B4 C1",
-            _flags(number),
+            _flags(number) + " scale-sign-lost" * (dtype == "int32" and number < 0),
             _two_keys() | {"scale": array(number, dtype)},
             paper=_paper(number),
         )

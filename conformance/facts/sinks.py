@@ -133,6 +133,16 @@ def _magnitudes() -> Iterator[Fact]:
         {"q": array([[-100]]), "k": array([[100], [100]]), "v": array([[1], [2]]), "sinks": array(0.0)},
         paper={"out": [[0]], "lse": [0]},
     )
+    for name, sign in (("minus", -1), ("plus", 1)):
+        yield state(
+            f"sink-of-{name}-1e4-beside-scores-of-{name}-1e4",
+            f"A sink of {sign * 1e4:g} beside two scores of {sign * 1e4:g} takes a third of the weight.",
+            "C7 F1",
+            "sinks-ignored sink-clipped",
+            {"q": array([[sign * 100]]), "k": array([[100], [100]]), "v": array([[1], [2]])}
+            | {"sinks": array(sign * 1e4)},
+            paper={"out": [[1]], "weights": [[1 / 3] * 2]},
+        )
 
 
 def _order() -> Iterator[Fact]:

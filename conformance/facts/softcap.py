@@ -44,6 +44,16 @@ def _on_paper() -> Iterator[Fact]:
         softcap=5.0,
         paper={"out": [[share, 1 - share]], "lse": [5 + np.log1p(np.exp(-10))]},
     )
+    share = 1 / (1 + np.exp(-2 * np.tanh(20)))
+    yield state(
+        "softcap-of-one-far-beyond-it-float64",
+        "tanh(20) is 1 in float64 to the last digit, though tanh(9), which float32 cannot tell from it, is not.",
+        "B2 C2 F2",
+        "softcap-ignored float64-in-float32",
+        {"q": array([[1]], "float64"), "k": array([[20], [-20]], "float64"), "v": identity(2, "float64")},
+        softcap=1.0,
+        paper={"out": [[share, 1 - share]]},
+    )
 
 
 def _values() -> Iterator[Fact]:

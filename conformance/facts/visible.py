@@ -18,6 +18,7 @@ def facts() -> Iterator[Fact]:
     yield from _dtypes()
     yield from _bias_and_sinks()
     yield from _batches()
+    yield from _infinities_below()
     yield from _overflow()
 
 
@@ -127,11 +128,44 @@ def _batches() -> Iterator[Fact]:
     )
 
 
+def _infinities_below() -> Iterator[Fact]:
+    """An infinity is no number, even where the arithmetic would give its pair a finite score or the weight 0."""
+    arrays = _with("k", (3, 0), -np.inf)
+    yield state(
+        "infinity-in-a-key-whose-scores-are-minus-infinity",
+        "-inf in a key meets positive queries: its scores are NaN and not -inf, in the rows 0 and 2 that see it.",
+        "E3",
+        "visible-infinity-swallowed",
+        arrays | {"q": np.abs(arrays["q"]), "mask": drawn("#######", "###.###", "...#...", "###.###")},
+    )
+    arrays = _with("q", (1, 2), -np.inf)
+    yield state(
+        "infinity-in-a-query-beside-a-sink",
+        "-inf in a query that meets positive keys spoils its row, although a sink would have all the weight there.",
+        "C7 E3",
+        "visible-infinity-swallowed",
+        arrays | {"k": np.abs(arrays["k"]), "sinks": array(2.0)},
+        scale=0.25,
+    )
+    arrays = _with("k", (3, 0), np.inf)
+    arrays["q"][1, 2] = np.inf
+    yield state(
+        "infinities-under-a-softcap",
+        "No cap makes a number of an infinity: under causal query 1 has one, and key 3, which row 3 alone sees.",
+        "C2 D4 E3",
+        "visible-infinity-swallowed",
+        arrays,
+        softcap=2.0,
+        is_causal=True,
+    )
+
+
 def _overflow() -> Iterator[Fact]:
     yield state(
         "score-that-overflows-spoils-its-row",
-        "A score beyond the largest float32 is +inf and spoils its row; one below the lowest has weight 0 beside 0.",
-        "E3 E5 F1",
+        "Scores are those of the compute dtype: one beyond the largest float32 is +inf and spoils its row, and one "
+        "below the lowest has weight 0 beside a score of 0, also where float64 would hold it.",
+        "B2 C1 E3 E5 F1",
         _BUGS,
         {"q": array([[1e20], [1], [-1e20]]), "k": array([[1e20], [0]]), "v": identity(2)},
         scale=1.0,
@@ -145,6 +179,15 @@ def _overflow() -> Iterator[Fact]:
         {"q": array([[1e20], [1]]), "k": array([[1e20], [0]]), "v": identity(2), "mask": drawn(".#")},
         scale=1.0,
         paper={"out": [[0, 1]] * 2, "lse": [0, 0]},
+    )
+    yield state(
+        "value-of-a-score-that-overflows",
+        "A score that overflows to -inf hides nothing: a NaN in the value of its key spoils that feature.",
+        "E3 E5",
+        "visibility-from-scores visible-nan-swallowed",
+        {"q": array([[0], [1], [-1e20]]), "k": array([[1e20], [0]]), "v": array([[np.nan, 0], [0, 1]])},
+        scale=1.0,
+        paper={"out": [[np.nan, 0.5], [np.nan, 0], [np.nan, 1]], "lse": [np.log(2), 1e20, 0]},
     )
     yield state(
         "row-of-scores-that-all-overflow",

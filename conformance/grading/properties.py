@@ -13,7 +13,7 @@ import numpy as np
 
 from conformance.asking import Answer
 from conformance.budget import expected
-from conformance.compare import Foreign, Verdict, compare, different_bits, differs, same_bits
+from conformance.compare import Foreign, Verdict, compare, different_bits, differs, same_bits, told_apart
 from conformance.loading import Case
 
 
@@ -208,8 +208,9 @@ def _moved(name: str, before: np.ndarray, after: Any) -> Verdict:
         return differs("unmoved", f"{name}: with other numbers where nothing is to be seen it is no such array")
     index = tuple(int(i) for i in np.argwhere(different_bits(before, after))[0])
     numbers = {"index": index, "expected": before[index].item(), "got": after[index].item()}
-    message = "{}: with other numbers where nothing is to be seen, {expected:.9g} at {index} becomes {got:.9g}"
-    return differs("unmoved", message.format(name, **numbers), **numbers)
+    a, b = told_apart(numbers["expected"], numbers["got"])
+    message = f"{name}: with other numbers where nothing is to be seen, {a} at {index} becomes {b}"
+    return differs("unmoved", message, **numbers)
 
 
 def _hidden(trial: Trial) -> np.ndarray:
@@ -226,4 +227,5 @@ def _off(what: str, got: Any, due: Any, allowed: Any, where: Any = True) -> Verd
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     a, b = (float(np.broadcast_to(x, wrong.shape)[index]) for x in (due, got))
-    return differs("property", f"{what} at {index}: expected {a:.9g}, got {b:.9g}", index=index, expected=a, got=b)
+    message = "{} at {}: expected {}, got {}".format(what, index, *told_apart(a, b))
+    return differs("property", message, index=index, expected=a, got=b)

@@ -18,6 +18,7 @@ TOPICS = (
     "leaks",
     "precision",
     "heads",
+    "limits",
     "tiles",
     "gradients",
     "merging",

@@ -27,6 +27,17 @@ def heads_of_keys_taken_for_the_batch(self, op, arrays, options):
     return arrays | {name: arrays[name][:, None] for name in ("k", "v") if np.ndim(arrays[name]) == 3}, options
 
 
+@replaces("accepted", "heads-read-as-batch")
+def samples_taken_for_heads(self, op, arrays, options):
+    """With enable_gqa keys and values (B, 1, S, D) are read as (B, S, D), so that samples meet heads where H = B."""
+    q, k, v = (arrays.get(name) for name in ("q", "k", "v"))
+    if not options.get("enable_gqa") or {np.ndim(x) for x in (q, k, v)} != {4}:
+        return arrays, options
+    if q.shape[:2] != (len(k), len(k)) or {k.shape[:2], v.shape[:2]} != {(len(q), 1)}:
+        return arrays, options
+    return arrays | {"k": k[:, 0], "v": v[:, 0]}, options | {"enable_gqa": False}
+
+
 @replaces("split_heads", "heads-reshaped")
 def heads_split_without_a_transpose(self, x, heads):
     """Features are split into heads by a reshape alone."""
@@ -116,6 +127,15 @@ def leading_axes_of_one_dropped(self, op, arrays, options):
         if name in ("k", "v") and axes > 1 and np.ndim(x) > axes and set(x.shape[:-axes]) == {1}
     }
     return arrays | dropped, options
+
+
+@replaces("attention", "leading-axis-lost")
+def axes_of_queries_where_nothing_is(self, q, k, v, mask=None, **options):
+    """Without queries or without keys the outputs have the leading axes of the queries alone."""
+    out, weights = Honest.attention(self, q, k, v, mask, **options)
+    if weights.shape[-1] and weights.shape[-2]:
+        return out, weights
+    return tuple(np.zeros((*q.shape[:-1], x.shape[-1]), x.dtype) for x in (out, weights))
 
 
 # --- refused ---

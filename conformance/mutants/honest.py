@@ -126,8 +126,9 @@ class Attention:
         return p.q.shape[-1] ** -0.5 if p.scale is None else p.scale
 
     def scores(self, p):
-        """The scaled products of queries and keys."""
-        return (self.scale(p) * p.q) @ p.k.mT
+        """The scaled products of queries and keys; what is not finite in either makes a NaN of them."""
+        finite = np.isfinite(p.q).all(axis=-1)[..., :, None] & np.isfinite(p.k).all(axis=-1)[..., None, :]
+        return np.where(finite, (self.scale(p) * p.q) @ p.k.mT, np.nan)
 
     def capped(self, p, scores):
         """Scores squeezed between -softcap and softcap."""

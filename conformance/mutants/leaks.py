@@ -72,6 +72,25 @@ def nan_scores_of_a_single_key_are_zero(self, biased, visible):
     return Honest.masked(self, np.zeros_like(biased) if biased.shape[-1] == 1 else biased, visible)
 
 
+@replaces("scores", "visible-infinity-swallowed")
+def infinities_multiplied_like_numbers(self, p):
+    """An infinity in a key or query is multiplied like a number: its score may be -inf, of weight 0."""
+    return (self.scale(p) * p.q) @ p.k.mT
+
+
+@replaces("scores", "visible-infinity-swallowed")
+def infinities_left_to_the_softcap(self, p):
+    """Where a softcap is given, an infinity in a key or query is multiplied like a number, and capped."""
+    return Honest.scores(self, p) if p.softcap is None else (self.scale(p) * p.q) @ p.k.mT
+
+
+@replaces("logits", "visibility-from-scores")
+def visible_where_the_score_is_above_minus_infinity(self, p):
+    """A pair is visible where its masked score is not -inf, so that a score that overflows hides it."""
+    steps = Honest.logits(self, p)
+    return steps._replace(visible=steps.masked != -np.inf)
+
+
 @replaces("blend", "visible-nan-swallowed")
 def values_of_no_weight_skipped(self, weights, v, visible):
     """A value is skipped when its weight is 0, and not when it is hidden."""

@@ -161,13 +161,13 @@ class Honest(Attention):
         """Neighbouring features for each head."""
         checks.split_heads(x, heads)
         *lead, T, E = x.shape
-        return x.reshape(*lead, T, heads, E // heads).swapaxes(-3, -2)
+        return x.reshape(*lead, T, heads, E // heads).swapaxes(-3, -2).copy()
 
     def merge_heads(self, x):
         """The heads side by side."""
         checks.merge_heads(x)
         *lead, H, T, D = x.shape
-        return x.swapaxes(-3, -2).reshape(*lead, T, H * D)
+        return x.swapaxes(-3, -2).copy().reshape(*lead, T, H * D)
 
     def repeat_kv(self, x, groups):
         """Each head for a group of neighbours."""

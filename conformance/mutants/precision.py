@@ -27,7 +27,7 @@ def scores_in_half_precision(self, p):
 @replaces("scores", "half-precision-scores")
 def products_in_half_precision(self, p):
     """Products are rounded to the inputs' half type, where they overflow, before they are scaled."""
-    return self.scale(p) * kept(p.q @ p.k.mT, p.dtype)
+    return self.scale(p) * kept(Honest.scores(self, replace(p, scale=1.0)), p.dtype)
 
 
 @replaces("softmax", "half-precision-weights")
@@ -105,6 +105,56 @@ def masked_bias_in_place(self, op, arrays, options):
     if isinstance(bias, np.ndarray) and isinstance(mask, np.ndarray) and bias.shape[-1:] == mask.shape:
         bias[..., mask == 0] = -np.inf
     return arrays, options
+
+
+@replaces("attention", "dtype-changed")
+def zeros_in_the_compute_dtype(self, q, k, v, mask=None, **options):
+    """Without queries or without keys the outputs are float32 zeros, also for half types."""
+    out, weights = Honest.attention(self, q, k, v, mask, **options)
+    return (out, weights) if weights.size else tuple(self.widened(x, x.dtype) for x in (out, weights))
+
+
+@replaces("attention", "output-shares-memory")
+def value_of_one_key_as_it_lies(self, q, k, v, mask=None, **options):
+    """The value of a single key is returned as a view, since its weight is 1."""
+    out, weights = Honest.attention(self, q, k, v, mask, **options)
+    is_copy = v.shape[-2] == 1 and (weights == 1).all() and v.shape[:-2] == out.shape[:-2]
+    return np.broadcast_to(v, out.shape) if is_copy else out, weights
+
+
+@replaces("split_heads", "output-shares-memory")
+def heads_as_a_view(self, x, heads):
+    """Heads are a view of the features."""
+    *lead, T, E = x.shape
+    return x.reshape(*lead, T, heads, E // heads).swapaxes(-3, -2)
+
+
+@replaces("merge", "output-shares-memory")
+def single_part_as_it_is(self, parts):
+    """A single part is returned as it is."""
+    return parts[0] if len(parts) == 1 else Honest.merge(self, parts)
+
+
+def in_a_workspace(self, made):
+    """Outputs in arrays that are kept for the next call of these shapes; None is none."""
+    self.space = getattr(self, "space", {})
+    kept = [x if x is None else self.space.setdefault((i, x.shape, x.dtype), x) for i, x in enumerate(made)]
+    for old, new in zip(kept, made, strict=True):
+        if new is not None:
+            old[...] = new
+    return tuple(kept)
+
+
+@replaces("attention", "output-overwritten")
+def outputs_in_a_workspace(self, q, k, v, mask=None, **options):
+    """Outputs lie in a workspace, which the next call of these shapes uses again."""
+    return in_a_workspace(self, Honest.attention(self, q, k, v, mask, **options))
+
+
+@replaces("attention_vjp", "output-overwritten")
+def gradients_in_a_workspace(self, q, k, v, d_out, mask=None, **options):
+    """Gradients lie in a workspace, which the next call of these shapes uses again."""
+    return in_a_workspace(self, Honest.attention_vjp(self, q, k, v, d_out, mask, **options))
 
 
 @replaces("accepted", "layout-misread")

@@ -49,11 +49,31 @@ def scale_zero_is_none(self, p):
     return p.scale or p.q.shape[-1] ** -0.5
 
 
+@replaces("accepted", "scale-sign-lost")
+def integer_scale_without_its_sign(self, op, arrays, options):
+    """A scale that comes as an array of integers loses its sign."""
+    scale = arrays.get("scale")
+    is_integer = isinstance(scale, np.ndarray) and scale.dtype.kind == "i"
+    return arrays | ({"scale": np.abs(scale)} if is_integer else {}), options
+
+
+@replaces("scale", "half-precision-scores")
+def scale_in_half_precision(self, p):
+    """The scale is rounded to the inputs' half type."""
+    return float(np.asarray(Honest.scale(self, p)).astype(p.dtype))
+
+
+@replaces("scale", "float64-in-float32")
+def root_of_d_in_float32(self, p):
+    """1/sqrt(D) is a float32 number, also for float64 inputs."""
+    return float(np.float32(p.q.shape[-1] ** -0.5)) if p.scale is None else p.scale
+
+
 @replaces("scores", "scale-square-root")
 def scale_by_its_root_twice(self, p):
     """The square root of the scale multiplies queries and keys; that of a negative one is NaN."""
     root = np.sqrt(p.q.dtype.type(self.scale(p)))
-    return (root * p.q) @ (root * p.k).mT
+    return Honest.scores(self, replace(p, q=root * p.q, k=root * p.k, scale=1.0))
 
 
 @replaces("softmax", "scale-after-softmax")
@@ -85,10 +105,16 @@ def softcap_as_clip(self, p, scores):
     return scores if p.softcap is None else np.clip(scores, -p.softcap, p.softcap)
 
 
+@replaces("capped", "float64-in-float32")
+def tanh_of_nine_at_most(self, p, scores):
+    """Beyond 9 caps tanh is taken for that of 9, which is 1 in float32 only."""
+    return scores if p.softcap is None else p.softcap * np.tanh(np.clip(scores / p.softcap, -9, 9))
+
+
 @replaces("logits", "softcap-before-scale")
 def softcap_of_raw_scores(self, p):
     """The products are capped before they are scaled."""
-    raw = self.capped(p, p.q @ p.k.mT)
+    raw = self.capped(p, self.scores(replace(p, scale=1.0)))
     bare = Honest.logits(self, replace(p, softcap=None))
     scores = self.scale(p) * raw
     biased = self.biased(p, scores)
@@ -119,6 +145,21 @@ def softcap_of_masked_scores(self, p):
 def bias_dropped(self, p, capped):
     """The bias is not added, and only its -inf count."""
     return capped
+
+
+@replaces("prepare", "constant-bias-skipped")
+def bias_of_queries_skipped(self, *arrays, bias=None, **options):
+    """A bias of one number a row is skipped, since it seems to change no weights; its -inf hide."""
+    p = Honest.prepare(self, *arrays, bias=bias, **options)
+    is_column = bias is not None and bias.shape[-1:] == (1,) and p.sizes[1] > 1
+    return replace(p, bias=np.where(p.bias == -np.inf, p.bias, 0).astype(p.bias.dtype)) if is_column else p
+
+
+@replaces("prepare", "constant-bias-skipped")
+def bias_of_queries_dropped(self, *arrays, bias=None, **options):
+    """A bias of one number a row is dropped, with its -inf."""
+    is_column = bias is not None and bias.shape[-1:] == (1,) and arrays[1].shape[-2] > 1
+    return Honest.prepare(self, *arrays, bias=None if is_column else bias, **options)
 
 
 @replaces("biased", "bias-scaled")

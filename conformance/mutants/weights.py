@@ -71,6 +71,13 @@ def maximum_times_a_negative_scale(self, p, masked):
     return np.where(least < np.inf, least, -np.inf) if self.scale(p) < 0 else Honest.top(self, p, masked)
 
 
+@replaces("total", "epsilon-in-denominator")
+def denominator_with_an_epsilon(self, p, numerators, top):
+    """1e-12 is added to the denominator."""
+    total = Honest.total(self, p, numerators, top)
+    return np.where(total > 0, total + total.dtype.type(1e-12), total)
+
+
 # --- sinks ---
 
 
@@ -118,6 +125,12 @@ def sink_rounded_to_the_inputs(self, *arrays, **options):
 def sink_rounded_to_float32(self, *arrays, **options):
     """The sink is rounded to float32, also for float64 inputs."""
     return with_sinks(self, arrays, options, lambda p: p.sinks.astype(np.float32).astype(p.q.dtype))
+
+
+@replaces("prepare", "sink-clipped")
+def sink_at_most_a_hundred(self, *arrays, **options):
+    """A finite sink is cut off at 100 and -100."""
+    return with_sinks(self, arrays, options, lambda p: np.where(np.isinf(p.sinks), p.sinks, p.sinks.clip(-100, 100)))
 
 
 @replaces("prepare", "sink-scaled")

@@ -84,6 +84,21 @@ def test_a_strided_array_goes_in(backend):
     assert same_bits(backend.to_numpy(backend.from_numpy(array)), array)
 
 
+def test_memory_that_is_shared_is_told_from_memory_that_is_not(backend):
+    array = backend.from_numpy(np.ones((2, 3), "float32"))
+    assert backend.shares_memory(array, array)
+    assert not backend.shares_memory(array, backend.from_numpy(np.ones((2, 3), "float32")))
+    assert not backend.shares_memory(array, array + 0)
+    empty = backend.from_numpy(np.ones((0, 3), "float32"))
+    assert not backend.shares_memory(empty, backend.from_numpy(np.ones((0, 3), "float32")))
+
+
+def test_a_view_shares_memory_where_there_are_views(framework, backend):
+    array = backend.from_numpy(np.ones((2, 3), "float32"))
+    for view in (array[1:], array.reshape(3, 2).T):
+        assert backend.shares_memory(view, array) == (framework != "jax")
+
+
 @pytest.mark.parametrize("value", [None, 1.0, [1.0], "1", np.float32(1), SimpleNamespace(shape=())])
 def test_what_is_no_array_is_not_its_own(backend, value):
     assert not backend.is_own(value)

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conformance.compare import Foreign, compare, different_bits, same_bits
+from conformance.compare import Foreign, compare, different_bits, same_bits, told_apart
 from conformance.loading import Expected
 
 INF, NAN = math.inf, math.nan
@@ -142,6 +142,29 @@ def test_nothing_to_compare_is_equal():
 
 def test_a_single_number_is_compared():
     assert compare(expected(2.0), got(3.0)).index == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "written"),
+    [
+        (1.0, 1.0 + 1e-12, ("1", "1.000000000001")),
+        (0.999991467, 0.9999914671, ("0.999991467", "0.9999914671")),
+        (1.0, np.nextafter(1.0, 2.0), ("1", "1.0000000000000002")),
+        (1 / 3, 1 / 3, ("0.333333333", "0.333333333")),
+        (1.0, NAN, ("1", "nan")),
+        (NAN, NAN, ("nan", "nan")),
+        (1.0, 2.0, ("1", "2")),
+    ],
+)
+def test_two_numbers_are_written_so_that_their_difference_is_seen(one, other, written):
+    assert told_apart(one, other) == written
+
+
+def test_a_small_difference_is_seen_in_the_message():
+    assert (
+        "expected 1, got 1.000000000001, budget 1e-15"
+        in compare(expected([1.0], 1e-15, "float64"), got([1.0 + 1e-12], "float64")).message
+    )
 
 
 @pytest.mark.parametrize("budget", [NAN, -1.0])

@@ -91,6 +91,37 @@ def test_rounding_does_not_hide_a_fault():
     assert "not divided by sqrt(D)" in explain.looks_like(replace(wrong, outputs=outputs), check("plain-float32").case)
 
 
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        ("root-of-d-in-float32", "float64-keeps-float64-accuracy"),
+        ("denominator-with-an-epsilon", "float64-keeps-float64-accuracy"),
+        ("denominator-with-an-epsilon", "softcap-float64"),
+        ("tanh-of-nine-at-most", "softcap-of-one-far-beyond-it-float64"),
+        ("scale-in-half-precision", "plain-float16"),
+    ],
+)
+def test_a_small_error_is_told_from_other_small_errors(name, at):
+    assert explain.looks_like(result(name, at), check(at).case).startswith(mutant(name).wrong)
+
+
+def test_what_the_backend_passes_rules_mutants_out():
+    at = check("nan-in-a-value-of-vanishing-weight")
+    wrong = result("values-of-no-weight-skipped", at.name)
+    assert explain.looks_like(wrong, at.case).count(" Or: ") == 2
+    backend = mutant("values-of-no-weight-skipped").backend()
+    passed = [one for case in load_cases() for one in checks(case) if judge(one, backend).outcome == "pass"]
+    told = explain.looks_like(wrong, at.case, passed)
+    assert told == "A value is skipped when its weight is 0, and not when it is hidden. (values-of-no-weight-skipped)"
+
+
+def test_where_every_mutant_is_ruled_out_all_are_told():
+    at = check("plain-float32")
+    passed = [one for case in load_cases() for one in checks(case) if one.op == "attention"]
+    wrong = result("softmax-of-columns", at.name)
+    assert explain.looks_like(wrong, at.case, passed) == explain.looks_like(wrong, at.case)
+
+
 def test_what_no_mutant_gives_is_not_explained():
     wrong = result("softmax-of-columns", "plain-float32")
     outputs = {name: array + 1 for name, array in wrong.outputs.items()}

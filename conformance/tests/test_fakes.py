@@ -17,7 +17,7 @@ PLAIN, UNKNOWN = CHECKS["plain-float32"], CHECKS["refuses-attention-keyword-drop
 
 IN_THIS_PROCESS = {
     "Honest": (PLAIN, "pass", ""),
-    "ReturnsItsInput": (PLAIN, "differs", "it is the argument v itself; the shape is (7, 6), expected (4, 6)"),
+    "ReturnsItsInput": (PLAIN, "differs", "it shares memory with the argument v; the shape is (7, 6), expected (4, 6)"),
     "ReturnsNumPy": (PLAIN, "differs", "out: got a ndarray, which is not an array of the backend's own kind"),
     "IgnoresOptions": (UNKNOWN, "differs", "nothing was raised, expected TypeError"),
     "WritesIntoItsInput": (PLAIN, "differs", "the call modified its argument q"),

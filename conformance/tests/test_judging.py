@@ -83,6 +83,41 @@ def test_a_modified_argument_differs_by_its_name():
     assert result.reason == "the call modified its argument x"
 
 
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[:], lambda x: np.broadcast_to(x[..., :], x.shape)])
+def test_an_output_that_lies_in_an_argument_differs_though_its_numbers_are_right(view):
+    due = Expected("float32", (2,), np.array([1.0, 2.0]), np.zeros(2))
+    backend = Faulty(view)
+    backend.shares_memory = np.shares_memory
+    result = judge(check([1.0, 2.0], expect={"x": due}), backend)
+    assert (result.outcome, result.worst.what) == ("differs", "shared")
+    assert result.reason == "x: it shares memory with the argument x"
+    assert judge(check([1.0, 2.0], expect={"x": due}), Faulty(lambda x: x.copy())).outcome == "pass"
+
+
+def test_an_argument_that_comes_back_is_noticed_without_the_adapter_s_help():
+    due = Expected("float32", (2,), np.array([1.0, 2.0]), np.zeros(2))
+    assert judge(check([1.0, 2.0], expect={"x": due}), Faulty(lambda x: x)).worst.what == "shared"
+
+
+def test_an_output_that_the_next_call_overwrites_differs():
+    space, added = np.zeros(2, "float32"), iter([0, 1])
+    result = outcome(lambda x: np.add(2 * x, next(added), out=space), laws=("repeat",))
+    assert (result.outcome, result.worst.what) == ("differs", "overwritten")
+    assert result.reason == "the next call changed what this one had returned: x"
+
+
+def test_the_law_kept_asks_for_a_call_of_other_values_and_compares_nothing_else():
+    given = []
+    arrays = {name: np.ones((1, 2), "float16") for name in "qkv"} | {"bias": np.ones(2, "float16")}
+    backend = Doubling()
+    backend.outputs = lambda op: ("out",)
+    backend.call = lambda op, arrays, options: given.append(arrays) or {"out": arrays["q"] + arrays["k"]}
+    due = Expected("float16", (1, 2), np.full((1, 2), 2.0), np.zeros((1, 2)))
+    assert judge(check([1.0], arrays=arrays, expect={"out": due}, laws=("kept",)), backend).outcome == "pass"
+    assert [x["v"].tolist() for x in given] == [[[1, 1]], [[2, 2]]]
+    assert [x["bias"].tolist() for x in given] == [[1, 1], [1, 1]]
+
+
 @pytest.mark.parametrize("law", ["repeat", "unmoved"])
 def test_a_law_that_holds_passes(law):
     assert outcome(lambda x: 2 * x, laws=(law,), instead={"x": np.float32([1.0, 2.0])}).outcome == "pass"

@@ -15,8 +15,7 @@ HELLO = {
 
 def reader(array):
     """Read an array by any index that it broadcasts to: right-aligned, an axis of length 1 has one place."""
-    # "nan", "inf" and "-inf" come as text. An infinite key has no score, so that all three are NaN.
-    numbers = [math.nan if isinstance(number, str) else float(number) for number in array["values"]]
+    numbers = [math.nan if isinstance(x, str) else float(x) for x in array["values"]]  # "inf" too: it has no score
 
     def read(*index):
         place = 0

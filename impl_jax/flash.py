@@ -6,9 +6,7 @@ rows. Its time is that of the visible tiles, and no T x S array is ever made.
 
 from __future__ import annotations
 
-import itertools
 import math
-import operator
 from functools import partial
 
 import jax
@@ -43,6 +41,7 @@ def flash_attention(
     where heads or queries are few. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
+    The gradient takes the same tiles, and has derivatives in both modes; the function itself has none in forward mode.
     Raises what `attention` raises, and ValueError for a tile size < 1.
     Source: Dao et al. 2022, "FlashAttention", algorithm 1; Milakov and Gimelshein 2018, algorithm 3.
     """
@@ -84,6 +83,7 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
 
     @again.defjvp
     def derivative(given, tangents):
+        # jax: for second derivatives, in both modes. Reverse mode transposes this once more.
         results, (*dqkv, dpairs, _, dsoftcap, dsinks) = again(*given), tangents
         push = jax.linear_transpose(partial(walk_back, tile, *given, *results), *results)
         return results, push((*dqkv, dpairs.bias, dsoftcap, dsinks))
@@ -101,8 +101,9 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
             shared = x is None or len(heads) == count or x.ndim < 3 or x.shape[-3] == 1
             return x if shared else lax.slice_in_dim(x, heads.start, heads.stop, axis=x.ndim - 3)
 
-        pairs = Pairs(own(mask), rule, own(bias), (*own(q).shape[:-1], shape[-1]), q.dtype)
-        return attend(own(q), own(k), own(v), pairs, None, softcap, own(sinks))
+        own_q, own_k, own_v, own_mask, own_bias, own_sinks = map(own, (q, k, v, mask, bias, sinks))
+        pairs = Pairs(own_mask, rule, own_bias, (*own_q.shape[:-1], shape[-1]), q.dtype)
+        return attend(own_q, own_k, own_v, pairs, None, softcap, own_sinks)
 
     count, shared = math.prod(shape[-3:-2]), bias is not None or any(x.lead() for x in (rule.leaves() if rule else []))
     alone = shared or math.prod(shape) * q.shape[-1] < LARGE or jax.default_backend() != "cpu"
@@ -121,8 +122,11 @@ def schedule(tile, shape, rule):
     places = [(rows, cols) for rows in tiles(shape[-2], tile[0]) for cols in key_tiles(rule, rows, shape[-1], tile[1])]
     t, s = min(tile[0], shape[-2]), min(tile[1], shape[-1])
     large = rule is not None and math.prod(shape[:-2]) * t * s > SMALL
-    free = [large and [*map(len, place)] == [t, s] and rule.covers(*place) is True for place in places]
-    loops = [(None, itertools.compress(places, free)), (rule, itertools.compress(places, map(operator.not_, free)))]
+
+    def free(rows, cols):
+        return large and (len(rows), len(cols)) == (t, s) and rule.covers(rows, cols) is True
+
+    loops = (None, [x for x in places if free(*x)]), (rule, [x for x in places if not free(*x)])
     firsts = [(needed, [(rows.start, cols.start) for rows, cols in some]) for needed, some in loops]
     return [(..., needed, tuple(np.array(some, np.int32).T)) for needed, some in firsts if some]
 
@@ -161,7 +165,8 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
         new = new.sum(axis=tuple(range(new.ndim - total.ndim)))
         new = new.sum(axis=tuple(i for i, n in enumerate(total.shape) if n < new.shape[i]), keepdims=True)
         first = ([zero] * total.ndim + [row, col])[-total.ndim :] if total.ndim else []
-        return lax.dynamic_update_slice(total, lax.dynamic_slice(total, first, new.shape) + new, first)
+        before = lax.dynamic_slice(total, first, new.shape, allow_negative_indices=False)
+        return lax.dynamic_update_slice(total, before + new, first, allow_negative_indices=False)
 
     @partial(jax.checkpoint, prevent_cse=False, static_argnums=0)
     def one_more(pairs, sums, first):

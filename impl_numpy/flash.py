@@ -100,6 +100,8 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
     shape, lead = (*q.shape[:-1], k.shape[-2]), q.shape[:-2] or (1,)
     out, lse = (np.zeros((*lead, shape[-2], n), q.dtype) for n in (v.shape[-1], 1))
     views = [None if x is None else np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, sinks)]
+    # What is computed in vain at the edges of a rule, and the memory of a bias, grow with the queries of a tile.
+    tile = tile[0] if pairs.bare else -(-tile[0] // 2), tile[1]
     small = 2.0 ** -(2 * shape[-1]).bit_length()  # the sum of values that are so much smaller does not overflow
 
     def seen(job, acc=None, power=1):
@@ -140,15 +142,17 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
         if not (sums.total.min() >= 1 and sums.total.max() < 2.0**64 and all_finite(own_out)):
             own_out[...], own_lse[...] = corrected(job, sums, own_out, own_lse)
 
-    for_each(work, schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule))
+    for_each(work, schedule(tile, shape, pairs.rule))
     return out.reshape(*shape[:-1], v.shape[-1]), lse.reshape(shape[:-1])
 
 
+@np.errstate(all="ignore")
 def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_lse):
     """The gradients of queries, keys, values, bias, softcap and sinks, by the same walk with the weights computed anew.
 
     numpy: a job is some heads, all queries of which add to its keys; a bias gets one job, so that its order is one.
-    Nobody asks for the gradients of softcap and sinks, which are None.
+    Tiles have half as many queries, since more than one array of pairs is held. Nobody asks for the gradients of
+    softcap and sinks, which are None.
     """
     shape, lead = (*q.shape[:-1], k.shape[-2]), q.shape[:-2] or (1,)
     delta = (d_out * out).sum(axis=-1, keepdims=True) - (0 if d_lse is None else d_lse[..., None])
@@ -174,7 +178,7 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
             if bias is not None:
                 add_to_bias(heads, rows, cols, d)
 
-    jobs, of_heads = schedule(tile if pairs.bare else (-(-tile[0] // 2), tile[1]), shape, pairs.rule), defaultdict(list)
+    jobs, of_heads = schedule((-(-tile[0] // 2), tile[1]), shape, pairs.rule), defaultdict(list)
     for job in jobs:
         of_heads[str(job[0])].append(job)
     for_each(work, list(of_heads.values()) if d_bias is None else [jobs])

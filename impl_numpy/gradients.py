@@ -85,5 +85,5 @@ def vjp_core(shape, q, k, v, d_out, mask, bias, is_causal, scale, softcap, sinks
         d = d.sum(axis=tuple(i for i, size in enumerate(x.shape) if size == 1), keepdims=True)
         return np.asarray(d, x.dtype)  # numpy: a sum over every axis is no array
 
-    pairs_of = zip((d_q, d_k, d_v, d_bias), inputs, strict=True)
-    return Gradients(*(None if x is None else summed(d, x) for d, x in pairs_of))
+    found = zip((d_q, d_k, d_v, d_bias), inputs, strict=True)
+    return Gradients(*(None if x is None else summed(d, x) for d, x in found))

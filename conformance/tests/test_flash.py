@@ -220,6 +220,14 @@ def test_numpy_makes_no_array_of_all_pairs(kind):
     assert peak < length * length / 2  # bytes: a half of one byte for each pair
 
 
+def test_numpy_keeps_small_buffers_only(monkeypatch):
+    monkeypatch.setenv("ATTENTION_THREADS", "1")
+    q, k, v = (normal(3000, 8, seed=seed) for seed in range(3))
+    for size, kept in ((100, True), (3000, False)):
+        impl_numpy.flash_attention(q, k, v, block_size=(size, 1000))
+        assert bool(vars(impl_numpy.arrays.OWN)) == kept
+
+
 def test_the_gradient_of_numpy_holds_no_array_of_all_pairs():
     q, k, v, d_out = (normal(2048, 8, seed=i) for i in range(4))
     impl_numpy.attention_vjp(q[:9], k[:9], v[:9], d_out[:9])  # the threads start

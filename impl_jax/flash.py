@@ -41,7 +41,6 @@ def flash_attention(
     where heads or queries are few. Returns
     out (*B, [H,] T, Dv) in the inputs' dtype and lse (*B, [H,] T), the log of the softmax denominator, in
     float32 (float64 for float64 inputs). A rule is evaluated tile by tile; tiles that it hides wholly are skipped.
-    The gradient takes the same tiles, and has derivatives in both modes; the function itself has none in forward mode.
     Raises what `attention` raises, and ValueError for a tile size < 1.
     Source: Dao et al. 2022, "FlashAttention", algorithm 1; Milakov and Gimelshein 2018, algorithm 3.
     """
@@ -78,23 +77,15 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     bias, softcap = None if bias is None else jnp.atleast_2d(bias), None if softcap is None else softcap.astype(q.dtype)
 
     @jax.custom_jvp
-    def again(*given):
+    def attend(*given):
         return walk(tile, *given)
 
-    @again.defjvp
+    @attend.defjvp
     def derivative(given, tangents):
-        # jax: for second derivatives, in both modes. Reverse mode transposes this once more.
-        results, (*dqkv, dpairs, _, dsoftcap, dsinks) = again(*given), tangents
+        # jax: forward mode is `walk_back` transposed; reverse mode, which transposes once more, is `walk_back` again.
+        results, (*dqkv, dpairs, _, dsoftcap, dsinks) = attend(*given), tangents
         push = jax.linear_transpose(partial(walk_back, tile, *given, *results), *results)
         return results, push((*dqkv, dpairs.bias, dsoftcap, dsinks))
-
-    def backward(kept, d_results):
-        given, results = kept
-        *d_qkv, d_bias, d_softcap, d_sinks = walk_back(tile, *given, *results, *d_results)
-        return *d_qkv, Pairs(None, None, d_bias, given[3].shape, q.dtype), None, d_softcap, d_sinks
-
-    attend = jax.custom_vjp(again)
-    attend.defvjp(lambda *given: (results := again(*given), (given, results)), backward)
 
     def of_heads(heads):
         def own(x):
@@ -165,8 +156,8 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
         new = new.sum(axis=tuple(range(new.ndim - total.ndim)))
         new = new.sum(axis=tuple(i for i, n in enumerate(total.shape) if n < new.shape[i]), keepdims=True)
         first = ([zero] * total.ndim + [row, col])[-total.ndim :] if total.ndim else []
-        before = lax.dynamic_slice(total, first, new.shape, allow_negative_indices=False)
-        return lax.dynamic_update_slice(total, before + new, first, allow_negative_indices=False)
+        # jax: added to all of it, since the transpose of a replacement would copy all of it.
+        return total + lax.dynamic_update_slice(jnp.zeros_like(total), new, first, allow_negative_indices=False)
 
     @partial(jax.checkpoint, prevent_cse=False, static_argnums=0)
     def one_more(pairs, sums, first):

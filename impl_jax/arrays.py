@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import zip_longest
 
 import jax
 import jax.numpy as jnp
@@ -131,20 +130,6 @@ def listed(array):
     return f"{array.dtype.name}{list(array.shape)}" if is_traced(array) else str(array.tolist())
 
 
-def for_each(work, jobs, length):
-    """work(job) for each job, one after the other: the rows (..., n, m) that they give, joined to `length` rows.
-
-    jobs: tuples of integers and of lists, which are filled up with zeros. The rows of the last may begin with some that
-    were there before. XLA has its own threads within each job.
-    """
-    *numbers, lists = zip(*jobs, strict=True)
-    jobs = [np.array(x, np.int32) for x in (*numbers, [*zip(*zip_longest(*lists, fillvalue=0), strict=True)])]
-    if len(jobs[0]) == 1:
-        return work([jnp.asarray(x[0]) for x in jobs])
-
-    def joined(x):
-        first, last = jnp.moveaxis(x[:-1], 0, -3), x[-1]
-        first = first.reshape(*last.shape[:-2], len(x[:-1]) * last.shape[-2], last.shape[-1])
-        return jnp.concatenate([first, last[..., first.shape[-2] - length :, :]], axis=-2)
-
-    return jax.tree.map(joined, lax.map(work, jobs))
+def for_each(work, jobs):
+    """What work(job) gives for each job; XLA runs at the same time what needs nothing of each other."""
+    return [work(job) for job in jobs]

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from . import arguments, checks
-from .arrays import finite_part, operand, row_sums
+from .arrays import finite_part, for_each, operand, row_sums, where
 from .attention import SMALL, attention_core, default_scale, prepare
 from .masks import split_mask
 from .tiles import Pairs, Rows, extend, finish, key_tiles, masked_scores, part, pull_back, start, tile_size, tiles
@@ -57,8 +57,6 @@ def flash_attention(
 
 # --- one tile after the other ----------------------------------------------------------------------------
 
-put = partial(lax.dynamic_update_slice_in_dim, axis=-2, allow_negative_indices=False)
-
 GROUPS = 4  # of heads, in problems with more than LARGE products of two numbers
 LARGE = 2**24
 
@@ -73,7 +71,7 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     (mask, rule), dtype = split_mask(mask, is_causal), q.dtype
     q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
     finite, broken = finite_part(q)
-    q = jnp.where(broken, jnp.nan, finite * default_scale(scale, q))
+    q = where(~broken, finite * default_scale(scale, q), jnp.nan)
     bias, softcap = None if bias is None else jnp.atleast_2d(bias), None if softcap is None else softcap.astype(q.dtype)
 
     @jax.custom_jvp
@@ -99,7 +97,7 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     count, shared = math.prod(shape[-3:-2]), bias is not None or any(x.lead() for x in (rule.leaves() if rule else []))
     alone = shared or math.prod(shape) * q.shape[-1] < LARGE or jax.default_backend() != "cpu"
     groups = tiles(count, count if alone else -(-count // GROUPS)) if count else [range(0)]
-    outs, lses = zip(*map(of_heads, groups), strict=True)
+    outs, lses = zip(*for_each(of_heads, groups), strict=True)
     out, lse = (x[0] if len(x) == 1 else lax.concatenate(x, len(shape) - 3) for x in (outs, lses))
     return out.astype(dtype), lse[..., 0]
 
@@ -131,7 +129,10 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
         visible, bias = pairs.tile(..., rows, cols)
         masked = masked_scores(part(q, rows), part(k, cols), visible, bias, softcap)
         own = extend(Rows(*(part(x, rows) for x in state)), masked, visible, part(v, cols))
-        return Rows(*(put(x, new, first[0]) for x, new in zip(state, own, strict=True))), None
+        return Rows(*map(partial(put, first[0]), state, own)), None
+
+    def put(row, whole, own):
+        return lax.dynamic_update_slice_in_dim(whole, own, row, axis=-2, allow_negative_indices=False)
 
     state = start(q, v, sinks)
     for _, rule, firsts in schedule(tile, pairs.shape, pairs.rule):
@@ -147,9 +148,9 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
     """
     t, s, zero = min(tile[0], q.shape[-2]), min(tile[1], k.shape[-2]), np.int32(0)
     alive = jnp.isfinite(lse)
-    d_out = jnp.where(alive & jnp.isfinite(out), d_out, 0)
-    delta = jnp.where(alive, row_sums(finite_part(out)[0] * d_out) - d_lse, 0)
-    lse = jnp.where(alive, lse, jnp.inf)
+    d_out = where(alive & jnp.isfinite(out), d_out, 0)
+    delta = where(alive, row_sums(finite_part(out)[0] * d_out) - d_lse, 0)
+    lse = where(alive, lse, jnp.inf)
     q, k, v = (finite_part(x)[0] for x in (q, k, v))
 
     def add(total, new, row=zero, col=zero):  # where the total was broadcast, the sum over the copies
@@ -174,5 +175,5 @@ def walk_back(tile, q, k, v, pairs, scale, softcap, sinks, out, lse, d_out, d_ls
         sums, _ = lax.scan(partial(one_more, needed), sums, firsts)
     d_q, d_k, d_v, d_bias, d_softcap = sums
     d_bias = None if d_bias is None else d_bias.astype(pairs.bias.dtype)
-    d_sinks = None if sinks is None else add(jnp.zeros_like(sinks), -jnp.where(alive, jnp.exp(sinks - lse), 0) * delta)
+    d_sinks = None if sinks is None else add(jnp.zeros_like(sinks), -where(alive, jnp.exp(sinks - lse), 0) * delta)
     return d_q, d_k, d_v, d_bias, d_softcap, d_sinks

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .arrays import all_finite, finite_part, guard, product, row_sums, shifted_exp
+from .arrays import all_finite, finite_part, guard, product, row_sums, shifted_exp, where
 from .attention import SMALL, cap
 from .masks import cut, reach, visibility
 from .softmax import close, row_top, shift
@@ -126,7 +126,7 @@ def masked_scores(q, k, visible, bias, softcap):
         counted = counted if visible is None else counted & visible
         scores = cap(guard(scores, counted), guard(softcap, counted))
     biased = scores if bias is None else scores + bias
-    return biased if visible is None else jnp.where(visible, biased, -jnp.inf)
+    return biased if visible is None else where(visible, biased, -jnp.inf)
 
 
 def start(q, v, sinks):
@@ -142,14 +142,14 @@ def extend(state, masked, visible, v):
     shrink = shifted_exp(state.top, shift(top))
     # jax: XLA may compute `masked` anew here, with another rounding: nothing may exceed the top. NaN stays. What comes
     # after the exponential would be computed for each of its uses, so that nothing does.
-    numerators = shifted_exp(jnp.where(masked > top, top, masked), shift(top))
+    numerators = shifted_exp(where(~(masked > top), masked, top), shift(top))
     found = True if visible is None else visible.any(axis=-1, keepdims=True)
 
     def careful():
         finite, broken = finite_part(v)
         seen = jnp.ones(masked.shape[-2:], v.dtype) if visible is None else visible.astype(v.dtype)
         reached = product(seen, broken.astype(v.dtype)) > 0
-        return jnp.where(reached, jnp.nan, product(numerators, finite * PART))
+        return where(~reached, product(numerators, finite * PART), jnp.nan)
 
     if masked.size * v.shape[-1] <= SMALL:
         blended = careful()
@@ -181,13 +181,13 @@ def pull_back(q, k, v, bias, softcap, visible, lse, d_out, delta):
     rows, features = q.ndim - 2, q.ndim - 1
     counted = lse < jnp.inf if visible is None else visible & (lse < jnp.inf)
     # jax: what does not count is chosen away before anything is made of it, so that no derivative meets it either.
-    scores = jnp.where(counted, times(q, k, features, features), 0)
+    scores = where(counted, times(q, k, features, features), 0)
     capped = cap(scores, softcap)
-    shifted = jnp.where(counted, capped if bias is None else capped + bias, -jnp.inf) - lse
+    shifted = where(counted, capped if bias is None else capped + bias, -jnp.inf) - lse
     # jax: no score exceeds the lse, except by its rounding; the derivative does not notice.
     weights = jnp.exp(shifted - lax.stop_gradient(jnp.maximum(shifted, 0)))
     d_weights = times(d_out, v, features, features)
-    d_biased = jnp.where(counted, weights * (d_weights - delta), 0)
+    d_biased = where(counted, weights * (d_weights - delta), 0)
     d_scores, d_softcap = d_biased, None
     if softcap is not None:
         slope = 1 - (capped / softcap) ** 2

@@ -80,14 +80,13 @@ def operand(x):
     return x if x is None or is_array(x) else float(x)
 
 
-def product(a, b, reuse=None, add_to=None):
+def product(a, b, reuse=None):
     """a @ b, in float32 for float32 whatever is allowed elsewhere: TF32, bfloat16 or autocast (A3).
 
     The settings are read here, for the gradient too; within torch.compile when the graph is made. With `reuse`, a
     name, a thread of `for_each` writes the product over the last one of that name: new memory for each tile
-    would cost more than half as much time as the product itself. With `add_to`, an array, it is added to that.
+    would cost more than half as much time as the product itself.
     """
-    shape = (*a.shape[:-1], b.shape[-1])
 
     def own_memory(shape):
         key, kind = (reuse, a.dtype, shape), (reuse, a.dtype)
@@ -99,10 +98,9 @@ def product(a, b, reuse=None, add_to=None):
         return OWN.buffers[key]
 
     if reuse is not None and not torch.compiler.is_compiling() and hasattr(OWN, "buffers"):
+        shape = (*a.shape[:-1], b.shape[-1])
         if all(n * m * a.element_size() % 64 == 0 for *_, n, m in (a.shape, b.shape, shape)):
-            return torch.bmm(a, b, out=own_memory(shape)) if add_to is None else add_to.baddbmm_(a, b)
-    if add_to is not None:
-        return add_to.add_(product(a, b))
+            return torch.bmm(a, b, out=own_memory(shape))
     kind = a.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         with torch.autocast(kind, enabled=False):

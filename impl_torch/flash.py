@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
 
 import torch
 from torch.utils import _pytree
@@ -139,26 +138,6 @@ class Walk(torch.autograd.Function):
         return out, lse
 
     @staticmethod
-    def reached(broken, pairs, q, heads, rows, key_ranges):
-        """Which numbers of the output of some rows see a value that is not finite."""
-        found = False
-        for cols in key_ranges:
-            visible, _ = pairs.tile(heads, rows, cols)
-            seen = q.new_ones(*q.shape[:-1], len(cols))
-            if visible is not None:
-                seen[..., -visible.shape[-1] :].copy_(visible > 0)
-            found = found | (seen @ part(broken, cols).to(q.dtype) > 0)
-        return torch.as_tensor(found, device=q.device)
-
-    @staticmethod
-    def spoilt(x):
-        """`x` with NaN throughout each row that is not finite (E3)."""
-        if all_finite(x):
-            return x
-        finite, broken = finite_part(Walk.apart(x), alike=True)
-        return finite.masked_fill_(broken.any(dim=-1, keepdim=True), torch.nan)
-
-    @staticmethod
     def apart(x):
         """`x`, copied where its heads are one and the same memory."""
         return x if all(n == 1 or step for n, step in zip(x.shape, x.stride(), strict=True)) else x.contiguous()
@@ -210,36 +189,30 @@ def walk(tile, q, k, v, pairs, scale, softcap, sinks):
     """
     *lead, T, S = shape = (*q.shape[:-1], k.shape[-2])
     small = 0.5 ** (2 * S).bit_length()  # values that are this much smaller have a sum that does not overflow
-    can_be_seen = Walk.can_be_seen(q)
-    attempts = [(True, 1), (True, small)] if can_be_seen else [(True, small)]
-    attempts = [(False, 1), *attempts] if can_be_seen and sinks is None else attempts
+    attempts = [(True, 1), (True, small)] if Walk.can_be_seen(q) else [(True, small)]
+    attempts = [(False, 1), *attempts] if Walk.can_be_seen(q) and sinks is None else attempts
     sinks = None if sinks is None else sinks.expand(*lead, 1, 1)
     out, lse = q.new_empty(*lead, T, v.shape[-1]), q.new_empty(*lead, T, 1)
-    k = k if min(tile[0], T) < k.shape[-1] else Walk.spoilt(k)
 
     def work(job):
         heads, rows, key_ranges = job
-        own_q, own_k, own_v = Walk.spoilt(part(q[heads], rows) * scale), k[heads], Walk.apart(v[heads])
+        own_q, own_k, own_v = part(q[heads], rows) * scale, k[heads], Walk.apart(v[heads])
 
-        def seen(with_top, shrink, values):
-            state = start(own_q, values, None if sinks is None else sinks[heads])
+        def seen(with_top, shrink):
+            state = start(own_q, own_v, None if sinks is None else sinks[heads])
             state = state if with_top else state._replace(top=None)
             for cols in key_ranges:
                 visible, bias = pairs.tile(heads, rows, cols)
                 masked = masked_scores(own_q, part(own_k, cols), visible, bias, softcap)
-                tile_v = part(values, cols)
-                state = extend(state, masked, visible, tile_v if shrink == 1 else tile_v * shrink)
+                values = part(own_v, cols)
+                state = extend(state, masked, visible, values if shrink == 1 else values * shrink)
             return state
 
-        own_out, own_lse = Walk.first_good(partial(seen, values=own_v), attempts) if can_be_seen else (None, None)
-        if not (can_be_seen and (all_finite(own_out) or all_finite(own_v))):
-            finite, broken = finite_part(own_v, alike=True)
-            own_out, own_lse = Walk.first_good(partial(seen, values=finite), attempts)
-            own_out = torch.where(Walk.reached(broken, pairs, own_q, *job), torch.nan, own_out)
+        own_out, own_lse = Walk.first_good(seen, attempts)
         part(out[heads], rows).copy_(own_out)
         part(lse[heads], rows).copy_(own_lse[..., None])
 
-    in_threads = can_be_seen and math.prod(shape) > LARGEST // 4
+    in_threads = Walk.can_be_seen(q) and math.prod(shape) > LARGEST // 4
     jobs = schedule(tile, shape if in_threads else shape[-2:], pairs.rule)
     for_each(work, jobs) if in_threads else [work(job) for job in jobs]
     return out, lse[..., 0]

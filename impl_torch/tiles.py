@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.functional import pad
 
-from .arrays import all_finite, is_array, product, row_sums, shifted_exp
+from .arrays import all_finite, finite_part, is_array, product, row_sums, shifted_exp
 from .attention import cap
 from .masks import reach, visibility
 from .softmax import close, row_top, shift
@@ -105,12 +105,12 @@ def masked_scores(q, k, visible, bias, softcap):
     """Scores of one tile of scaled queries and keys after softcap, bias and mask, -inf where hidden (C1 to C4).
 
     visible and bias are those of the tile; None is a tile without. torch: visible may be that of the last keys alone,
-    where all keys before are visible. A row of q that is not finite is NaN throughout, and so is one of k, unless
-    queries are fewer than features: then it takes less time to look at the scores.
+    where all keys before are visible.
     """
     scores = product(q, k.mT, reuse="scores")
-    if q.shape[-2] < k.shape[-1] and not all_finite(scores):
-        scores = torch.where(k.isfinite().all(dim=-1)[..., None, :], scores, torch.nan)
+    if not all(map(all_finite, (scores,) if scores.numel() < k.numel() else (q, k))):
+        q_broken, k_broken = (~x.isfinite().all(dim=-1) for x in (q, k))
+        scores = torch.where(q_broken[..., :, None] | k_broken[..., None, :], torch.nan, scores)
     biased = cap(scores, softcap)
     if bias is not None:
         biased = biased + bias
@@ -132,8 +132,7 @@ def start(q, v, sinks):
 def extend(state, masked, visible, v):
     """The rows after one more tile of keys: what was summed so far is rescaled to the new maximum.
 
-    In place, so that no tile needs new memory: `masked` becomes the numerators. torch: v is finite, or all that it
-    touches is done again.
+    In place, so that no tile needs new memory: `masked` becomes the numerators.
     """
     top, total, acc = state.top, state.total, state.acc
     if top is not None:
@@ -141,9 +140,17 @@ def extend(state, masked, visible, v):
         shrink = torch.exp(state.top - shift(top))
         total, acc = total * shrink, acc.mul_(shrink)
     numerators = shifted_exp(masked, None if top is None else shift(top))
+    sums, blended = row_sums(numerators), product(numerators, v, reuse="blended")
+    if not all_finite(blended):
+        finite, broken = finite_part(v, alike=True)
+        seen = torch.ones_like(numerators)
+        if visible is not None:
+            seen[..., -visible.shape[-1] :].copy_(visible > 0)
+        reached = seen @ broken.to(v.dtype) > 0
+        blended = torch.where(reached, torch.nan, product(numerators, finite, reuse="blended"))
     all_found = state.found is True or visible is None or visible.shape[-1] < masked.shape[-1]
     found = all_found or state.found | (visible.amax(dim=-1, keepdim=True) > 0)
-    return Rows(top, total + row_sums(numerators), found, product(numerators, v, reuse="blended", add_to=acc))
+    return Rows(top, total + sums, found, acc.add_(blended))
 
 
 def finish(state):

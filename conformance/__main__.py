@@ -64,7 +64,7 @@ LedgerFile = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="How many processes work at a time.")]
 Full = Annotated[bool, typer.Option("--full", help="Run all checks on each, some minutes, and draw the matrix.")]
-Every = Annotated[bool, typer.Option("--every", help=f"Ask {', '.join(SLOW)} every check, not one of each kind.")]
+Every = Annotated[bool, typer.Option("--every", help=f"Ask {', '.join(SLOW)} every check, not two of each kind.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="Five cases only, to tell a bad adapter from a bad backend.")]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop at the first wrong answer.")]
 
@@ -97,7 +97,7 @@ def run(
         own = selecting.ledger(ledger, specs)
     trust_the_judge()
     slow = [] if every or text or op or dtype or clause else [spec for spec in specs if spec in SLOW]
-    running = Run(checks, specs, jobs=jobs, fewer=dict.fromkeys(slow, selecting.one_of_each_kind(checks)))
+    running = Run(checks, specs, jobs=jobs, fewer=dict.fromkeys(slow, selecting.two_of_each_kind(checks)))
     ledgers: dict[str, Ledger] = {}
     found = collect(running, ledgers, own, running.total, fail_fast)
     results = sorted(found, key=_order(checks, specs))
@@ -106,8 +106,8 @@ def run(
     problems += [f"{name}: every check is unsupported, so nothing was judged" for name in tally.unasked(results)]
     chosen = list({check.case.id: check.case for check in checks}.values())
     if slow:
-        few = len(selecting.one_of_each_kind(checks))
-        typer.echo(f"{', '.join(slow)}: asked {few} of {len(checks)} checks, one of each kind; --every asks all")
+        few = len(selecting.two_of_each_kind(checks))
+        typer.echo(f"{', '.join(slow)}: asked {few} of {len(checks)} checks, two of each kind; --every asks all")
     terminal.show(results, chosen, load_flags(), problems, Console())
     if smoke_:
         smoke.show(results, Console())

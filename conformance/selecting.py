@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 from conformance import adapter
@@ -116,14 +118,20 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f" Did you mean {', '.join(near)}?" if near else ""
 
 
-def one_of_each_kind(checks: Sequence[Check]) -> list[Check]:
-    """Choose checks so that each clause, each dtype and each way of calling is met: a variant that compiles for every
-    case shows what is special in it by these."""
-    met: set[str] = set()
-    chosen = []
-    for check in checks:
-        kinds = {check.name.partition("@")[2] or check.op, *check.case.clauses, check.case.dtype}
-        if not kinds <= met:
-            chosen.append(check)
-            met |= kinds
+def two_of_each_kind(checks: Sequence[Check]) -> list[Check]:
+    """Choose few checks so that each clause, each dtype and each way of calling is met twice, if it can be.
+
+    A variant that compiles for every case shows what is special in it by these.
+    """
+    wanted = Counter({kind: min(2, n) for kind, n in Counter(chain.from_iterable(map(_kinds, checks))).items()})
+    left, chosen = list(checks), []
+    while wanted:
+        best = max(left, key=lambda check: len(_kinds(check) & wanted.keys()))
+        wanted -= Counter(_kinds(best))
+        left.remove(best)
+        chosen.append(best)
     return chosen
+
+
+def _kinds(check: Check) -> set[str]:
+    return {check.name.partition("@")[2] or check.op, *check.case.clauses, check.case.dtype}

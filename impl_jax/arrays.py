@@ -97,6 +97,7 @@ def all_finite(x):
 def where(condition, x, other):
     """`x` where the condition holds and `other` elsewhere, in the dtype of `x`."""
     # jax: jnp.where is a program of its own within each program, which takes a while to trace and to compile.
+    x = jnp.asarray(x)  # jax: without jit, an operand is a plain number
     shape = np.broadcast_shapes(np.shape(condition), x.shape, np.shape(other))
     parts = jnp.asarray(condition), x, jnp.asarray(other, x.dtype)
     return lax.select(*(jnp.broadcast_to(part, shape) for part in parts))

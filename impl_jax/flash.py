@@ -72,7 +72,8 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
     q, k, v, _, sinks = prepare(shape, q, k, v, None, sinks, enable_gqa)
     finite, broken = finite_part(q)
     q = where(~broken, finite * default_scale(scale, q), jnp.nan)
-    bias, softcap = None if bias is None else jnp.atleast_2d(bias), None if softcap is None else jnp.asarray(softcap, q.dtype)
+    bias = None if bias is None else jnp.atleast_2d(bias)
+    softcap = None if softcap is None else jnp.asarray(softcap, q.dtype)
 
     @jax.custom_jvp
     def attend(*given):

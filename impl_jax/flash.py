@@ -96,7 +96,8 @@ def flash_core(tile, shape, q, k, v, mask, bias, is_causal, scale, softcap, sink
         return attend(own_q, own_k, own_v, pairs, None, softcap, own_sinks)
 
     count, shared = math.prod(shape[-3:-2]), bias is not None or any(x.lead() for x in (rule.leaves() if rule else []))
-    alone = shared or math.prod(shape) * q.shape[-1] < LARGE or jax.default_backend() != "cpu"
+    few = shape[-2] < q.shape[-1] or math.prod(shape) * q.shape[-1] < LARGE  # jax: to copy keys for few queries is slow
+    alone = shared or few or jax.default_backend() != "cpu"
     groups = tiles(count, count if alone else -(-count // GROUPS)) if count else [range(0)]
     outs, lses = zip(*for_each(of_heads, groups), strict=True)
     out, lse = (x[0] if len(x) == 1 else lax.concatenate(x, len(shape) - 3) for x in (outs, lses))

@@ -37,9 +37,7 @@ class Pairs:
     """Which pairs are visible and what their bias is, read tile by tile and never as a whole."""
 
     def __init__(self, mask, rule, bias, shape, dtype):
-        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be
-        None.
-        """
+        """`mask` and `bias` are None or broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`."""
         self.mask, self.rule, self.bias, self.shape, self.dtype = mask, rule, bias, shape, dtype
 
     def tile(self, heads, rows, cols):

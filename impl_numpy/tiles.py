@@ -39,9 +39,7 @@ class Pairs:
     """Which pairs are visible and what their bias is, read tile by tile and never as a whole."""
 
     def __init__(self, mask, rule, bias, shape, dtype):
-        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may be
-        None.
-        """
+        """`mask` and `bias` are None or broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`."""
         shape = shape if len(shape) > 2 else (1, *shape)
         self.rule, self.bias, self.dtype = rule, bias, dtype
         self.bare = mask is None and rule is None and bias is None

@@ -40,9 +40,7 @@ class Pairs:
     needs_bias = False  # torch: whether somebody asks for the gradient of the bias
 
     def __init__(self, mask, rule, bias, shape, dtype):
-        """`mask` and `bias` broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`; each may
-        be None.
-        """
+        """`mask` and `bias` are None or broadcast to `shape` (*B, [H,] T, S); the bias is converted to `dtype`."""
         self.mask, self.rule, self.bias, self.shape, self.dtype = mask, rule, bias, shape, dtype
 
         def of_rule(rows, cols, device):

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from importlib import import_module
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -79,6 +81,23 @@ def test_tiles_of_a_rule_may_begin_anywhere(flash, rule):
     k, v = k[..., :1024, :], v[..., :1024, :]
     out, _ = flash(q, k, v, rule)
     np.testing.assert_allclose(out, impl_numpy.attention(q, k, v, RULES[rule])[0], rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("names", [("mask", "sinks"), ("bias", "is_causal"), ("sinks", "softcap", "is_causal")])
+def test_each_head_of_a_large_problem_has_its_own_mask_bias_and_sink(framework, names):
+    impl = pytest.importorskip(f"impl_{framework}")
+    convert = {"numpy": "asarray", "torch": "from_numpy", "jax": "numpy.asarray"}[framework]
+    convert = attrgetter(convert)(import_module(framework))
+    q, k, v = normal(2, 4, 600, 32), normal(2, 2, 700, 32, seed=1), normal(2, 2, 700, 24, seed=2)
+    given = {"bias": normal(4, 1, 700, seed=4), "sinks": normal(4, seed=5), "softcap": 3.0, "is_causal": True}
+    options = {"mask": normal(2, 4, 600, 700, seed=3) > -0.5, **given}.items()
+    options = {name: value for name, value in options if name in names} | {"enable_gqa": True}
+    steps = impl_numpy.attention_steps(q, k, v, **options)
+    options = {name: convert(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
+    out, lse = map(np.asarray, impl.flash_attention(*map(convert, (q, k, v)), **options))
+    np.testing.assert_allclose(out, steps.out, rtol=0, atol=3e-6)
+    np.testing.assert_allclose(lse, steps.lse, rtol=0, atol=3e-6)
 
 
 @each
